@@ -39,13 +39,25 @@ _TOOL_TIMEOUT_S = 10.0
 #: The time that a host has to start and to send its answer, in addition to that of the command.
 _START_S = 5.0
 #: The checks on the command, and on who does not answer.
-_OF_COMMAND = ("HCD325", "HCD501")
+_COMMAND_FAILED = "HCD325"
+_OF_COMMAND = (_COMMAND_FAILED, "HCD501")
+#: The faults that other hosts are told of.
+_TOLD = 3
 #: It judges the table with the spares in it, which is not the table of the job.
 _TABLE_HAS_ERRORS = "HCD002"
 #: It judges variables that the ranks of a launcher do not inherit.
 _RANK_IN_VARIABLE = "HCD320"
 
+#: What to do instead; the user's own command is run with `quick`, too.
+_QUICK, _QUICK_HERE = "starts without asking all hosts", "starts with fewer checks"
+
 Seen = tuple["dict[str, Observation]", "list[Silent]"]
+
+
+class _FaultyError(LaunchError):
+    """The checks have found what would stop the job: ``why`` is for other hosts, which do not see them."""
+
+    why = ""
 
 
 class Gate(NamedTuple):
@@ -74,7 +86,20 @@ def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
     seconds = options["preflight_timeout"] or launch_request.PREFLIGHT_SECONDS
     is_full, own = options["preflight"] == "full", options["preflight_command"]
     ignored = launch_request.ignored_checks(options)
-    return admitted(request, Gate(is_full, own, seconds, ignored))
+    try:
+        return admitted(request, Gate(is_full, own, seconds, ignored))
+    except LaunchError as error:
+        _tell_others(request, error)
+        raise
+
+
+def _tell_others(request: LaunchRequest, error: LaunchError) -> None:
+    """Tell the hosts of a job that was started by hand on each of them, which would wait for this one."""
+    if request.start.preflight:
+        from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; a refusal is rare)
+
+        why = error.why if isinstance(error, _FaultyError) else error.message
+        consistency.refuse(None, request, why)
 
 
 def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
@@ -109,7 +134,7 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
         result = _of_command(request, gate, engine, loaded)
     _show(result)
     if not (has_spares and loaded):
-        return _refused_if_faulty(request, result)
+        return _refused_if_faulty(request, result, gate, engine)
     try:
         return admission.admitted(request, loaded, result.hosts, result.findings)
     except LaunchError as error:
@@ -142,14 +167,18 @@ def _show(result: Examination) -> None:
     tell(*"".join(lines).rstrip("\n").split("\n"))
 
 
-def _refused_if_faulty(request: LaunchRequest, result: Examination) -> LaunchRequest:
-    if result.fails():
-        faults = sum(one.consequence == "stops" for one in result.findings)
-        raise LaunchError(
-            f"nothing was started: {count(faults, 'fault')} would stop the job",
-            hint="mend what is listed above; --preflight quick starts without asking all hosts",
-        )
-    return request
+def _refused_if_faulty(
+    request: LaunchRequest, result: Examination, gate: Gate, engine: Engine
+) -> LaunchRequest:
+    faults = [one for one in result.findings if one.consequence == "stops"]
+    if not faults:
+        return request
+    hint = "mend what is listed above"
+    if gate.full and any(fault.check != _COMMAND_FAILED for fault in faults):
+        hint += f"; --preflight quick {_QUICK if engine.starts_all_hosts else _QUICK_HERE}"
+    error = _FaultyError(f"nothing was started: {count(len(faults), 'fault')} would stop the job", hint=hint)
+    error.why = "; ".join(f"{fault.message} ({fault.check})" for fault in faults[:_TOLD])
+    raise error
 
 
 def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
