@@ -596,6 +596,24 @@ def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
     assert f"# sp-block is {block}: {said[:30]}" in done.out
 
 
+def test_the_super_pods_of_a_pinned_table_are_those_of_its_ranks(command_line: CommandLine) -> None:
+    """ascend-operator numbers them by the pods, which are on the nodes in any order."""
+    for product in ("a2", "a3"):
+        made = command_line("gen", "--simulate", product, "--servers", "2", "-o", f"{product}.json")
+        assert made.code == 0, made.err
+
+    def command(kind: str, product: str, *options: str) -> list[list[str]]:
+        _, job = emitted(command_line, kind, "--product", product, *options, "train.py")
+        return [one["spec"]["containers"][0]["command"][:3] for _, one in templates(job)]
+
+    def pinned(kind: str, product: str) -> list[list[str]]:
+        return command(kind, product, "--rank-table", f"{product}.json", "--pin-nodes", "n[1-2]")
+
+    assert pinned("acjob", "a3") == [["env", "-u", "HCCL_LOGIC_SUPERPOD_ID"]] * 2
+    others = [pinned("vcjob", "a3"), pinned("acjob", "a2"), command("acjob", "a3", "--nnodes", "2")]
+    assert all(words[0] == "hccl-tools" for one in others for words in one)
+
+
 def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: CommandLine) -> None:
     several = ("--image", "i", "--product", "a2", "--nnodes", "2")
 
