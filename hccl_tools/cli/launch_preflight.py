@@ -16,6 +16,7 @@ from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines, launcher
+from hccl_tools.launch.cluster import consistency, table_watch
 from hccl_tools.launch.planning import moved_pod, table_file, table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
@@ -107,16 +108,12 @@ def _has_other_table(request: LaunchRequest, error: LaunchError) -> bool:
     """Return whether a pod has another table by now: an earlier one names the node that was lost."""
     if not (isinstance(error, _FaultyError) and error.is_of_paths and moved_pod.may_change(request)):
         return False
-    from hccl_tools.launch.cluster import table_watch  # noqa: PLC0415  (a pod whose pings fail is rare)
-
     return table_watch.is_replaced(request, error.table)
 
 
 def _tell_others(request: LaunchRequest, error: LaunchError) -> None:
     """Tell the hosts of a job that was started by hand on each of them, which would wait for this one."""
     if request.start.preflight:
-        from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; a refusal is rare)
-
         why = error.why if isinstance(error, _FaultyError) else error.message
         consistency.refuse(None, request, why)
 
