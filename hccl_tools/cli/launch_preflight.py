@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.cli import asked_hosts, doctor_run, launch_request, launch_spares
-from hccl_tools.doctor import registry, run_checks
+from hccl_tools.doctor import ping_results, registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
 from hccl_tools.errors import LaunchError, TableError, UsageError
@@ -16,7 +16,8 @@ from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines, launcher
-from hccl_tools.launch.planning import table_file, table_source
+from hccl_tools.launch.cluster import consistency, table_watch
+from hccl_tools.launch.planning import moved_pod, table_file, table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
@@ -40,13 +41,32 @@ _TOOL_TIMEOUT_S = 10.0
 #: The time that a host has to start and to send its answer, in addition to that of the command.
 _START_S = 5.0
 #: The checks on the command, and on who does not answer.
-_OF_COMMAND = ("HCD325", "HCD501")
+_COMMAND_FAILED = "HCD325"
+_OF_COMMAND = (_COMMAND_FAILED, "HCD501")
+#: The faults that other hosts are told of.
+_TOLD = 3
 #: It judges the table with the spares in it, which is not the table of the job.
 _TABLE_HAS_ERRORS = "HCD002"
 #: It judges variables that the ranks of a launcher do not inherit.
 _RANK_IN_VARIABLE = "HCD320"
 
+#: What to do instead; the user's own command is run with `quick`, too.
+_QUICK, _QUICK_HERE = "starts without asking all hosts", "starts with fewer checks"
+
 Seen = tuple["dict[str, Observation]", "list[Silent]"]
+
+
+class _FaultyError(LaunchError):
+    """The checks have found what would stop the job.
+
+    Attributes:
+        why: What they have found, for other hosts.
+        is_of_paths: Whether it is only about the paths to other hosts.
+        table: The table before the checks, in a pod that awaits one.
+    """
+
+    why, is_of_paths = "", False
+    table: bytes | None = None
 
 
 class Gate(NamedTuple):
@@ -75,7 +95,28 @@ def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
     seconds = options["preflight_timeout"] or launch_request.PREFLIGHT_SECONDS
     is_full, own = options["preflight"] == "full", options["preflight_command"]
     ignored = launch_request.ignored_checks(options)
-    return admitted(request, Gate(is_full, own, seconds, ignored))
+    gate = Gate(is_full, own, seconds, ignored)
+    while True:
+        try:
+            return admitted(request, gate)
+        except LaunchError as error:  # noqa: PERF203  (few attempts)
+            if not _has_other_table(request, error):
+                _tell_others(request, error)
+                raise
+
+
+def _has_other_table(request: LaunchRequest, error: LaunchError) -> bool:
+    """Return whether a pod has another table by now: an earlier one names the node that was lost."""
+    if not (isinstance(error, _FaultyError) and error.is_of_paths and moved_pod.may_change(request)):
+        return False
+    return table_watch.is_replaced(request, error.table)
+
+
+def _tell_others(request: LaunchRequest, error: LaunchError) -> None:
+    """Tell the hosts of a job that was started by hand on each of them, which would wait for this one."""
+    if request.start.preflight:
+        why = error.why if isinstance(error, _FaultyError) else error.message
+        consistency.refuse(None, request, why)
 
 
 def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
@@ -99,7 +140,7 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
             "the hosts cannot be asked about a table on standard input, which can be read once",
             hint="write the table to a file, and name it with --rank-table",
         )
-    _wait_for_table(request)
+    data = _wait_for_table(request)
     report = _report(request) if gate.full else None
     loaded = _loaded(request) if engine.starts_all_hosts and (request.spares or not gate.full) else None
     has_spares = loaded is not None and bool(request.spares) and (report is None or report.ok)
@@ -110,7 +151,9 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
         result = _of_command(request, gate, engine, loaded)
     _show(result)
     if not (has_spares and loaded):
-        return _refused_if_faulty(request, result)
+        if any(one.consequence == "stops" for one in result.findings):
+            raise _refusal(result, gate, engine, data)
+        return request
     try:
         return admission.admitted(request, loaded, result.hosts, result.findings)
     except LaunchError as error:
@@ -119,15 +162,16 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
         ) from error
 
 
-def _wait_for_table(request: LaunchRequest) -> None:
+def _wait_for_table(request: LaunchRequest) -> bytes | None:
     """Wait as the launcher does, which begins after the checks: in a pod, the table is never there at first.
+
+    The table of a pod is returned, because there may be another one after the checks.
 
     Raises:
         LaunchError: The table was not complete in time; in a pod also: it does not have this host.
     """
     if request.table.wait is not None and in_pod():
-        launcher.prepared_launch(request)
-        return
+        return launcher.prepared_launch(request).table_data
     located = table_source.locate(request.table, os.environ)
     if located is not None:
         try:
@@ -135,6 +179,7 @@ def _wait_for_table(request: LaunchRequest) -> None:
                 table_file.wait(located[0], request.table.wait)
         except TableError as error:
             raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
+    return None
 
 
 def _show(result: Examination) -> None:
@@ -143,14 +188,16 @@ def _show(result: Examination) -> None:
     tell(*"".join(lines).rstrip("\n").split("\n"))
 
 
-def _refused_if_faulty(request: LaunchRequest, result: Examination) -> LaunchRequest:
-    if result.fails():
-        faults = sum(one.consequence == "stops" for one in result.findings)
-        raise LaunchError(
-            f"nothing was started: {count(faults, 'fault')} would stop the job",
-            hint="mend what is listed above; --preflight quick starts without asking all hosts",
-        )
-    return request
+def _refusal(result: Examination, gate: Gate, engine: Engine, table: bytes | None) -> _FaultyError:
+    faults = [one for one in result.findings if one.consequence == "stops"]
+    hint = "mend what is listed above"
+    if gate.full and any(fault.check != _COMMAND_FAILED for fault in faults):
+        hint += f"; --preflight quick {_QUICK if engine.starts_all_hosts else _QUICK_HERE}"
+    error = _FaultyError(f"nothing was started: {count(len(faults), 'fault')} would stop the job", hint=hint)
+    error.why = "; ".join(f"{fault.message} ({fault.check})" for fault in faults[:_TOLD])
+    error.is_of_paths = all(fault.check.startswith(ping_results.FAMILY) for fault in faults)
+    error.table = table
+    return error
 
 
 def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:

@@ -63,7 +63,7 @@ ROCE, PCIE = "HCCL_INTRA_ROCE_ENABLE", "HCCL_INTRA_PCIE_ENABLE"
 EXPANSION, RETRY = "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE"
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 BASE_PORT, WHITE_LIST = "HCCL_IF_BASE_PORT", "HCCL_WHITELIST_DISABLE"
-HOST_RANGE = "HCCL_HOST_SOCKET_PORT_RANGE"
+HOST_RANGE, LOGIC_SUPER_POD = "HCCL_HOST_SOCKET_PORT_RANGE", "HCCL_LOGIC_SUPERPOD_ID"
 
 SWITCH = Whole(0, 1)
 CONNECT_SECONDS = Whole(120, 7200, unit="seconds")
@@ -160,7 +160,7 @@ ROWS: tuple[Row, ...] = (
         Numbered({"MaxCnt": (1, 10), "HoldTime": (0, 60_000), "IntervalTime": (0, 60_000)}),
         "ParseRetryParams",
     ),
-    Row("HCCL_LOGIC_SUPERPOD_ID", Text("a text", 0, 128), "ParseLogicSuperPodId"),
+    Row(LOGIC_SUPER_POD, Text("a text", 0, 128), "ParseLogicSuperPodId"),
     Row("HCCL_DEBUG_CONFIG", _TRACED, "ParseDebugConfig", OLDER, None, None),
     Row("HCCL_DFS_CONFIG", Searched(_TRACE), "ParseDFSConfig"),
     Row("HCCL_DFS_CONFIG", Pairs(_TRACE_950, ",", "task_exception:on", once=False), "CastDfsConfig", NEWER),

@@ -596,6 +596,24 @@ def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
     assert f"# sp-block is {block}: {said[:30]}" in done.out
 
 
+def test_the_super_pods_of_a_pinned_table_are_those_of_its_ranks(command_line: CommandLine) -> None:
+    """ascend-operator numbers them by the pods, which are on the nodes in any order."""
+    for product in ("a2", "a3"):
+        made = command_line("gen", "--simulate", product, "--servers", "2", "-o", f"{product}.json")
+        assert made.code == 0, made.err
+
+    def command(kind: str, product: str, *options: str) -> list[list[str]]:
+        _, job = emitted(command_line, kind, "--product", product, *options, "train.py")
+        return [one["spec"]["containers"][0]["command"][:3] for _, one in templates(job)]
+
+    def pinned(kind: str, product: str) -> list[list[str]]:
+        return command(kind, product, "--rank-table", f"{product}.json", "--pin-nodes", "n[1-2]")
+
+    assert pinned("acjob", "a3") == [["env", "-u", "HCCL_LOGIC_SUPERPOD_ID"]] * 2
+    others = [pinned("vcjob", "a3"), pinned("acjob", "a2"), command("acjob", "a3", "--nnodes", "2")]
+    assert all(words[0] == "hccl-tools" for one in others for words in one)
+
+
 def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: CommandLine) -> None:
     several = ("--image", "i", "--product", "a2", "--nnodes", "2")
 
@@ -614,16 +632,22 @@ def head(command_line: CommandLine, *options: str, kind: str = "vcjob") -> str:
     return " ".join(done.out.partition("apiVersion")[0].replace("#", "").split())
 
 
+GLOO = "; if the program uses gloo, also net.ipv4.ip_local_port_range of the nodes (32768-60999 by default)."
+
+
 def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the network of the nodes, their firewalls count."""
     several = ("--product", "a2", "--nnodes", "2")
 
-    assert "nodes: 18117, 18118-18125 (launch and ranks), 60000-60031 (HCCL)." in head(
+    assert f"nodes: 18117, 18118-18125 (launch and ranks), 60000-60031 (HCCL){GLOO}" in head(
         command_line, *several, "train.py"
     )
-    assert "nodes: 5000-5007 (ranks), 60000-60031 (HCCL)." in head(
+    assert f"nodes: 5000-5007 (ranks), 60000-60031 (HCCL){GLOO}" in head(
         command_line, *several, "--start-port", "5000", "--preflight", "none", "train.py"
     )
+    mindspore = head(command_line, *several, "--start", "cluster", "train.py")
+    assert "(HCCL). " in mindspore
+    assert "gloo" not in mindspore
     assert "TCP" not in head(command_line, "--product", "a2", "train.py")
     monkeypatch.setenv("HCCL_TOOLS_START_PORT", "12000")
     assert "18117, 12000-12007" in head(command_line, *several, "train.py")
@@ -635,13 +659,16 @@ def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("assigned", "said"),
     [
-        (["HCCL_IF_BASE_PORT=50000"], "50000-50031 (HCCL)."),
-        (["HCCL_IF_BASE_PORT=65520"], "65520-65535 (HCCL)."),
-        (["HCCL_HOST_SOCKET_PORT_RANGE=40000-40100, 41000"], "40000-40100,41000 (HCCL)."),
-        (["HCCL_HOST_SOCKET_PORT_RANGE= "], "60000-60031 (HCCL)."),
-        (["HCCL_HOST_SOCKET_PORT_RANGE=auto"], "all, with HCCL_HOST_SOCKET_PORT_RANGE=auto (HCCL)."),
-        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], "5000-5031, 6000 (HCCL)."),
-        (["HCCL_IF_BASE_PORT=x"], "unknown, because HCCL refuses the value of HCCL_IF_BASE_PORT (HCCL)."),
+        (["HCCL_IF_BASE_PORT=50000"], f"50000-50031 (HCCL){GLOO}"),
+        (["HCCL_IF_BASE_PORT=65520"], f"65520-65535 (HCCL){GLOO}"),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=40000-40100, 41000"], f"40000-40100,41000 (HCCL){GLOO}"),
+        (["HCCL_HOST_SOCKET_PORT_RANGE= "], f"60000-60031 (HCCL){GLOO}"),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=auto"], f"all, with HCCL_HOST_SOCKET_PORT_RANGE=auto (HCCL){GLOO}"),
+        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], f"5000-5031, 6000 (HCCL){GLOO}"),
+        (
+            ["HCCL_IF_BASE_PORT=x"],
+            f"unknown, because HCCL refuses the value of HCCL_IF_BASE_PORT (HCCL){GLOO}",
+        ),
     ],
 )
 def test_the_ports_of_hccl_are_those_of_the_pods_variables(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.launch.planning.ports import free_port
 from tests.cli.test_doctor_hosts import Cluster
 
 if TYPE_CHECKING:
@@ -110,6 +111,36 @@ def test_a_pod_that_was_moved_waits_before_the_checks(cluster: Cluster) -> None:
     assert done.returncode == 125
     assert "waiting for a table with this host" in done.stderr
     assert "HCD204" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_pod_looks_for_another_table_if_a_node_of_this_one_does_not_answer(
+    cluster: Cluster, is_replaced: bool
+) -> None:
+    """The table of the run before names the node whose loss has started the pods again."""
+    complete = cluster.table()
+    table = cluster.folder / "table_of_operator.json"
+    table.write_text(complete.read_text().replace('.2"', '.8"').replace('"node2', '"node8'))
+    for device in range(2):
+        cluster.differ("node1", device, lost={"192.168.100.8": 3, "192.168.101.8": 3})
+    complete.write_text(
+        complete.read_text().replace('.101.1"', '.101.77"')
+    )  # So that the job does not start.
+    if is_replaced:
+        threading.Timer(11, complete.replace, [table]).start()
+
+    done = launch(
+        cluster, "--rank-table", str(table), "--wait", "30" if is_replaced else "2", "--server", "node1",
+        "--start-port", str(free_port()), "--master-addr", "127.0.0.1", *FULL,
+        KUBERNETES_SERVICE_HOST="10.96.0.1",
+    )  # fmt: skip
+
+    assert done.returncode == 125
+    assert "HCD601" in done.stderr
+    assert "hccl-tools: this may be the table of an earlier run: waiting for another" in done.stderr
+    assert ("the table has changed: this host checks the new one" in done.stderr) == is_replaced
+    assert ("192.168.101.77" in done.stderr) == is_replaced
 
 
 @pytest.mark.slow

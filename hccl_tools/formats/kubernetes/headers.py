@@ -23,6 +23,8 @@ _WIDTH = 106
 _SHOWN = 5
 #: The example for requests, for each device; the second number of GiB is what is left beside /dev/shm.
 _CPUS, _GIBIBYTES, _BESIDE = 8, 32, 16
+#: The range from which the kernel takes ports, and its default (the kernel's ip-sysctl).
+_GLOO_PORTS = "net.ipv4.ip_local_port_range of the nodes (32768-60999 by default)"
 #: GiB of each unit.
 _UNITS = {"M": 1 / 1024, "G": 1, "T": 1024}
 
@@ -90,7 +92,9 @@ def _open_ports(spec: jobs.JobSpec) -> str:
     last = first + spec.devices - 1
     of_launch = f"{discovery}, " if spec.connects else ""
     users = "launch and ranks" if spec.connects else "ranks"
-    return f"{of_launch}{first}-{last} ({users}), {spec.hccl_ports} (HCCL)"
+    # MindSpore uses no gloo; each group of gloo listens on a port that the kernel chooses.
+    of_gloo = "" if spec.framework == "mindspore" else f"; if the program uses gloo, also {_GLOO_PORTS}"
+    return f"{of_launch}{first}-{last} ({users}), {spec.hccl_ports} (HCCL){of_gloo}"
 
 
 def _key(spec: jobs.JobSpec) -> Iterator[str]:
@@ -128,8 +132,8 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
         yield "command: $$ is a $ of the program, because Kubernetes replaces $(NAME)."
     if files := [jobs.volume_name(index) for index, path in enumerate(spec.mounts) if path[-1] != "/"]:
         yield (
-            f"{' and '.join(files)} are for checks: on a node without the file, the pod does not start; "
-            "then remove the volume and its mount."
+            f"{' and '.join(files)} are for checks; on a node without the file, no pod starts: "
+            "remove volume and mount."
         )
     if spec.port is not None and (names := list(_ports(spec, str(spec.port)))):
         yield (

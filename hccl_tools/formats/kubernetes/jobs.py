@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
 from hccl_tools.records import NamedTuple
+from hccl_tools.variables.rows import LOGIC_SUPER_POD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -257,7 +258,7 @@ def _template(spec: JobSpec, port: int | None = None) -> JSON:
         "name": _CONTAINER,
         "image": spec.image,
         # Kubernetes replaces $(NAME), and writes $$ for a $: a program must get what the user typed.
-        "command": [word.replace("$", "$$") for word in spec.command],
+        "command": [word.replace("$", "$$") for word in (*_of_pinned(spec), *spec.command)],
         "env": _environment(spec),
         **({"ports": [{"name": _PORT_NAME, "containerPort": port}]} if port is not None else {}),
         "resources": {limit: {spec.labels.resource: spec.devices} for limit in ("requests", "limits")},
@@ -282,6 +283,17 @@ def _template(spec: JobSpec, port: int | None = None) -> JSON:
     if spec.kind == "vcjob":  # ascend-operator warns of the policy of a pod: it has that of the role.
         pod["restartPolicy"] = "Never"
     return {"metadata": {"labels": {_PRODUCT_LABEL: spec.labels.product}}, "spec": pod}
+
+
+def _of_pinned(spec: JobSpec) -> Sequence[str]:
+    """Return the words that leave the super pods of a fixed table to launch, as in a vcjob.
+
+    ascend-operator numbers logical super pods by the pods (env.go, addHcclSuperPodIdEnv; superpod.go,
+    GetLogicSuperPodId). With a fixed table the ranks are those of the node on which a pod happens to be, and
+    CANN up to 8.3 wants the ranks of each logical super pod to be consecutive.
+    """
+    is_numbered = spec.kind == "acjob" and spec.nodes and spec.super_pods
+    return ("env", "-u", LOGIC_SUPER_POD) if is_numbered else ()
 
 
 def _environment(spec: JobSpec) -> list[JSON]:

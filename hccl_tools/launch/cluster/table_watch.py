@@ -10,9 +10,30 @@ from hccl_tools.errors import HcclToolsError
 from hccl_tools.files import waiting
 from hccl_tools.launch.planning import table_file, table_source
 from hccl_tools.launch.planning.moved_pod import POLL_SECONDS, TableChangedError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import LaunchRequest
+
+
+#: In which a pod sees a new table: kubelet updates a ConfigMap each minute, and its cache may be as old.
+_NEW_TABLE_SECONDS = 120.0
+
+
+def is_replaced(request: LaunchRequest, data: bytes | None) -> bool:
+    """Wait for a table other than ``data``, and return whether there is one; at most as ``--wait`` says."""
+    seconds = min(request.table.wait or 0.0, _NEW_TABLE_SECONDS)
+    end = time.monotonic() + seconds
+    watch = TableWatch(request, data, end)
+    tell(f"hccl-tools: this may be the table of an earlier run: waiting for another, at most {seconds:g} s")
+    try:
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(POLL_SECONDS, left))
+            watch.look()
+    except TableChangedError:
+        tell("hccl-tools: the table has changed: this host checks the new one")
+        return True
+    return False
 
 
 class TableWatch:

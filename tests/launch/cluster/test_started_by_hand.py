@@ -375,6 +375,19 @@ def test_an_error_on_one_host_ends_the_wait_on_the_other(hosts: Any, host: int) 
     assert "telling the other hosts that the job does not start" in job.said[host]
 
 
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_failed_health_command_on_one_host_ends_the_wait_on_the_other(hosts: Any, host: int) -> None:
+    each = {host: ["--preflight-command", "echo broken; exit 3"]}
+    job = hosts(2, "exit 0", "--cpu", each=each)
+
+    assert job.end() == [125, 125], job.said
+    assert (
+        f"node{host} does not start its part: the health command failed with exit code 3: broken"
+        in " ".join(job.said[1 - host].split())
+    )
+    assert "--preflight quick" not in job.said[host]
+
+
 def test_a_taken_start_port_ends_the_wait_on_the_other(hosts: Any) -> None:
     port = ports.free_port()
     with socket.create_server(("127.0.0.1", port)):
