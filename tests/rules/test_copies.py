@@ -178,10 +178,9 @@ def test_what_a_table_needs_that_is_not_complete() -> None:
 def test_a_table_with_super_pods_is_for_an_a3() -> None:
     (one,) = [one for one in validate(table("1.2", 2, 8), product="a2").findings if one.rule.id == "HCC608"]
 
-    assert (
-        one.hint
-        == "if the machine is an A3, check the table with --product a3; otherwise make a new table on the hosts with "
-        "`hccl-tools gen`: devices and addresses of this one are those of an A3"
+    assert one.hint == (
+        "if the machine is an A3, check the table with --product a3; otherwise make a new table on the hosts "
+        "with `hccl-tools gen`: devices and addresses of this one are those of an A3"
     )
     older = validate({**table("1.2", 2, 8), "version": "1.0"}, product="a2").findings
     assert next(one.hint for one in older if one.rule.id == "HCC608") == (
