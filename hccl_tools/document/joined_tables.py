@@ -26,11 +26,8 @@ def ranks_on(servers: Any) -> str:
     seen, before = set[Any](), 0
     for server in servers if type(servers) is list else ():
         devices = server.get("device") if type(server) is dict else None
-        own = (
-            [one.get("rank_id") for one in devices or () if type(one) is dict]
-            if type(devices) is list
-            else []
-        )
+        listed = [one for one in devices if type(one) is dict] if type(devices) is list else []
+        own = [rank for one in listed if type(rank := one.get("rank_id")) in (str, int)]
         if before and own and not seen.isdisjoint(own):
             name = str(server.get("server_id", "?"))[:_SHOWN]
             return (

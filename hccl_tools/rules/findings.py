@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.rules.registry import Finding, Found, Rule, Subject
 
+#: The number of findings of each rule that are kept at least until all rules have run.
+_COMPARED = 64
 #: The maximum number of path levels; a deeper path is cut to this depth. Rank tables have at most 8 levels.
 DEEPEST_PATH = 100
 
@@ -27,7 +29,7 @@ class Findings:
     """Runs rules and collects their findings.
 
     Attributes:
-        limit: The number of findings kept for each rule; ``None`` keeps all.
+        limit: The number of findings kept for each rule after ``trim``; ``None`` keeps all.
         chosen: Returns whether to keep the findings of a rule.
         kept: The diagnostics, in the order of discovery.
         counts: The number of findings by rule.
@@ -36,6 +38,8 @@ class Findings:
 
     def __init__(self, limit: int | None, chosen: Callable[[RuleFacts], bool]) -> None:
         self.limit = limit
+        # With a low limit too, findings are compared with others before they are left out.
+        self._wanted = max(limit, _COMPARED) if limit else limit
         self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
@@ -49,7 +53,7 @@ class Findings:
                 continue
             found = iter(rule.check(subject))
             is_chosen = self.chosen(rule.facts)
-            wanted = self.limit if is_chosen else 0
+            wanted = self._wanted if is_chosen else 0
             if is_chosen:
                 self.asked[rule.facts] = None
             first = [_diagnostic(rule.facts, made(one)) for one in islice(found, wanted)]
@@ -73,6 +77,16 @@ class Findings:
         errors = (one for one in self.kept if one.rule.severity == "error")
         told = {one.path for one in errors if one.path and one.path[-1] in keys}
         self._drop([one for one in self.kept if one.rule.id == rule_id and one.path in told])
+
+    def trim(self) -> None:
+        """Keep only as many findings of each rule as the limit allows."""
+        seen: Counter[RuleFacts] = Counter()
+        kept = []
+        for one in self.kept:
+            seen[one.rule] += 1
+            if self.limit is None or seen[one.rule] <= self.limit:
+                kept.append(one)
+        self.kept = kept
 
     def _drop(self, again: list[Diagnostic]) -> None:
         for one in again:

@@ -289,6 +289,7 @@ def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -
 
 
 def _report(subject: Subject, findings: Findings, *, file: str, found: formats.Detection | None) -> Report:
+    findings.trim()
     kept = tuple(sorted(findings.kept, key=_order))
     reason = found.reason if found else "not valid JSON"
     stopping = [

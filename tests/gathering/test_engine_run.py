@@ -15,7 +15,7 @@ from hccl_tools.gathering.options import GatherOptions
 from hccl_tools.gathering.stdout_framing import SRUN_LABEL, EngineOutput
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.processes import procfs
-from tests.support.mpiruns import every_mpirun
+from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ _SSH = "#!/bin/sh\necho $$ >> {folder}/pids\nexec {program}\n"
 
 @pytest.mark.mpi
 @pytest.mark.slow
-@every_mpirun
+@pytest.mark.parametrize("mpirun", [one for one in MPIRUNS if not one.is_mpich], ids=str)
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -102,8 +102,6 @@ def test_a_host_in_place_of_whose_daemon_another_program_runs(
     tmp_path: Path, mpirun: Mpirun, program: str, message: str
 ) -> None:
     pytest.importorskip("mpi4py")
-    if mpirun.is_mpich:
-        pytest.skip("--hosts needs Open MPI")
     (tmp_path / "ssh").write_text(_SSH.format(folder=tmp_path, program=program))
     (tmp_path / "ssh").chmod(0o755)
     environ = {**os.environ, "PATH": f"{mpirun.path.parent}:/usr/bin:/bin"}

@@ -144,7 +144,10 @@ def test_a_mistyped_server_id_is_reported_and_another_one_is_not(wrong: str, *, 
     if is_reported:
         assert report[0].rule.id == "HCC633"
         assert report[0].pointer == "/server_list/3/server_id"
-        assert (report[0].hint or "").endswith('if it is "192.168.3.100", write "10.0.0.4"')
+        hint = report[0].hint or ""
+        assert hint.startswith(f"`hccn_tool -i 0 -ip -g` on {wrong} shows the address of device 0")
+        assert 'if it is "192.168.3.100", nothing is wrong' in hint
+        assert hint.endswith('on 10.0.0.4 shows "192.168.3.100", write "10.0.0.4"')
 
 
 def of_pods() -> Any:

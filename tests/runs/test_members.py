@@ -171,10 +171,11 @@ def test_a_run_that_has_ended_is_not_running_because_its_lock_is_held(
         with (sound / "launcher").open("a") as file:
             file.write("ended 0 ended\n")
 
-    listed, stopped = tools("jobs"), tools("stop", str(sound))
+    listed, stopped = tools("jobs", "-f", "json"), tools("stop", str(sound))
 
     os.close(lock)
-    assert "running" not in listed.stdout
+    (own,) = [one for one in json.loads(listed.stdout)["runs"] if one["path"] == str(sound)]
+    assert own["state"] == "ended"
     assert stopped.returncode == 0
     assert "already ended: exit code 0" in stopped.stdout + stopped.stderr
 
