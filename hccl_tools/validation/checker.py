@@ -144,26 +144,12 @@ def product_of(table: RankTable, name: str | None = None) -> Product:
     return subject.product
 
 
-def load(
-    source: str | os.PathLike[str] | bytes | Document,
-    *,
-    product: str | None = None,
-    ignore: Iterable[str] = (),
-    env: Mapping[str, str] | None = None,
-    on_this_host: bool = False,
-    name: str | None = None,
-    begin: Callable[[RankTable], None] | None = None,
-) -> tuple[RankTable, Report]:
-    """Read a table that must not have errors; see ``validate`` for the arguments.
-
-    ``name`` is what messages call the table; by default the name of its file.
+def usable(report: Report) -> RankTable:
+    """Return the table of a report without errors.
 
     Raises:
         TableError: The table has an error; the message has the findings.
-        InputError: The file cannot be read.
     """
-    report = validate(source, product=product, ignore=ignore, env=env, on_this_host=on_this_host, begin=begin)
-    report = report._replace(file=name) if name is not None else report
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:
@@ -171,7 +157,7 @@ def load(
         raise TableError(f"{report.file} cannot be used", lines=text.split("\n"))
     if report.table is None:
         raise TableError(f"{report.file} cannot be used: {report.format_reason}")
-    return report.table, report
+    return report.table
 
 
 @contextmanager

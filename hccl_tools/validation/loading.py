@@ -65,9 +65,10 @@ def load(
             return Loaded(table, document.data, choice.product.name, choice.reason)
     from hccl_tools.validation import checker  # noqa: PLC0415  (14 ms; few tables are not regular)
 
-    table, report = checker.load(
-        read, product=product, ignore=ignore, env=env, on_this_host=on_this_host, name=name, begin=begin
+    report = checker.validate(
+        read, product=product, ignore=ignore, env=env, on_this_host=on_this_host, begin=begin
     )
+    table = checker.usable(report if name is None else report._replace(file=name))
     # The bytes that were checked: the file may have changed since then.
     data = report.document.data if report.document else b""
     warnings = tuple(one.message for one in report.warnings)

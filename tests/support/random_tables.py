@@ -17,8 +17,9 @@ from hccl_tools.transform.conversion import convert
 from hccl_tools.transform.merging import merge
 from hccl_tools.transform.replacement import replace_server
 from hccl_tools.transform.subsetting import subset
-from hccl_tools.validation.checker import load, validate
+from hccl_tools.validation.checker import validate
 from hccl_tools.validation.correction import correct
+from hccl_tools.validation.loading import load
 from tests.support.mutations import mutated
 from tests.support.tables import JSON, omni_service, super_pod_service, table
 
@@ -141,7 +142,7 @@ def judge(data: bytes, random: Random) -> str:
     if report.table is not None:
         _show(report.table)
     try:
-        loaded, _ = load(data, product=product, env=env)
+        loaded = load(data, product=product, env=env).table
     except HcclToolsError:
         return report.verdict
     _transform(loaded, data, random)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hccl_tools import formats, validate
 from hccl_tools.document import fast_parser
 from hccl_tools.errors import InputError, TableError, UsageError
-from hccl_tools.validation.checker import check_table, load
+from hccl_tools.validation.checker import check_table, usable
+from hccl_tools.validation.loading import load
 from tests.support.host_files import topology
 from tests.support.strategies import damaged_tables
 from tests.support.tables import table
@@ -185,7 +186,8 @@ def test_load_returns_the_table(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
     file.write_text(json.dumps(table("1.0", 2, 8)))
 
-    read, report = load(file)
+    report = validate(file)
+    read = usable(report)
 
     assert len(read) == 16
     assert report.ok

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from hccl_tools.cli import cli
 from hccl_tools.errors import HcclToolsError, TableError
-from hccl_tools.validation.checker import load, validate
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.loading import load
 from tests.support.host_files import root_info, topology, write_endpoint_files, write_root_info
 from tests.support.hosts import described, make_host
 from tests.support.tables import table

@@ -14,7 +14,8 @@ from hccl_tools.diagnostics import FORMATS, render
 from hccl_tools.errors import TableError
 from hccl_tools.formats import schema, service
 from hccl_tools.table.format_names import SERVICE
-from hccl_tools.validation.checker import load, validate
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.loading import load
 from hccl_tools.validation.local_check import LocalCheck
 from tests.support.tables import JSON, omni_service, super_pod_service, table
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hccl_tools.launch.planning import local_npus
-from hccl_tools.validation import checker
+from hccl_tools.validation import loading
 from tests.support.hosts import IPS_910A, StandInHost, make_host
 from tests.support.jobs import eventually
 
@@ -155,7 +155,7 @@ def test_a_tool_that_hangs_is_ended_when_its_answer_is_not_needed(tmp_path: Path
     host = make_host(tmp_path / "host", nodes=range(8), answers={"hccn_tool -i 4 -ip -g": {"hang": True}})
     (host.bin / "sleep").symlink_to("/bin/sleep")
     early = local_npus.EarlyAddresses(range(8), host.environ())
-    table, _report = checker.load(str(host.work / write_table(host)), begin=early.begin)
+    table = loading.load(str(host.work / write_table(host)), begin=early.begin).table
     assert eventually(host.calls)
 
     early.close()
@@ -174,7 +174,7 @@ def test_without_a_thread_the_addresses_are_read_when_they_are_needed(
     monkeypatch.setattr(threading.Thread, "start", refuse)
     file = host.work / write_table(host)
     early = local_npus.EarlyAddresses(range(8), host.environ())
-    table, _report = checker.load(str(file), begin=early.begin)
+    table = loading.load(str(file), begin=early.begin).table
 
     found = early.of(table)
 
