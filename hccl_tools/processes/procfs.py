@@ -143,14 +143,19 @@ def processes() -> dict[int, Status]:
     return {process.pid: process for process in found if process is not None}
 
 
+def _by_parent(found: dict[int, Status]) -> dict[int, list[Status]]:
+    children: dict[int, list[Status]] = {}
+    for process in found.values():
+        children.setdefault(process.parent, []).append(process)
+    return children
+
+
 def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
     """Return the living descendants of a process, parents before children.
 
     Children that started before ``since`` are excluded with their descendants, the process ``but`` alone.
     """
-    children: dict[int, list[Status]] = {}
-    for process in processes().values():
-        children.setdefault(process.parent, []).append(process)
+    children = _by_parent(processes())
     found = []
     waiting = [child for child in children.get(ancestor, ()) if child.start >= since]
     while waiting:
@@ -164,9 +169,7 @@ def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
 def of_session(session: int) -> list[Status]:
     """Return the living processes of a session, and their descendants in other sessions."""
     found, everything = dict[int, Status](), processes()
-    children: dict[int, list[Status]] = {}
-    for process in everything.values():
-        children.setdefault(process.parent, []).append(process)
+    children = _by_parent(everything)
     waiting = [process for process in everything.values() if process.session == session]
     while waiting:
         process = waiting.pop()
