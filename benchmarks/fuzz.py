@@ -9,6 +9,7 @@ wrong is written to FUZZ_FINDINGS (``fuzz-findings``); its place, once mended, i
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import resource
@@ -57,7 +58,7 @@ def attempt(read: Reader, data: bytes) -> None:
 
 
 def _keep(name: str, data: bytes, error: BaseException) -> None:
-    folder = Path(os.environ.get(_FINDINGS, "fuzz-findings")) / name
+    folder = _folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     # One input for each kind of error at a place in the code.
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -132,6 +133,21 @@ def _run_atheris(name: str, seconds: int, corpus: str) -> None:
         sys.exit(done.returncode)
 
 
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 < minutes < math.inf:
+        sys.exit(f'"{text}" is not a number of minutes: make fuzz MINUTES=10')
+    return minutes
+
+
+def _folder(name: str) -> Path:
+    """Return where the inputs are kept that break a target."""
+    return Path(os.environ.get(_FINDINGS, "fuzz-findings"), name)
+
+
 def _campaign(minutes: float, wanted: list[str]) -> int:
     from tests.support import fuzz_targets  # noqa: PLC0415  (a search loads it differently)
 
@@ -143,15 +159,16 @@ def _campaign(minutes: float, wanted: list[str]) -> int:
     how = "atheris" if find_spec("atheris") else "hypothesis"
     print(f"{len(names)} targets, {seconds} s each, with {how}")
     for name in names:
-        before = set(Path(os.environ.get(_FINDINGS, "fuzz-findings"), name).glob("*.txt"))
+        before = set(_folder(name).glob("*.txt"))
         command = [sys.executable, "-m", "benchmarks.fuzz", "--child", name, str(seconds)]
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False
         )
         tried = _EXECUTIONS.findall(done.stderr)
-        found = set(Path(os.environ.get(_FINDINGS, "fuzz-findings"), name).glob("*.txt")) - before
+        found = set(_folder(name).glob("*.txt")) - before
         wrong += len(found) + (done.returncode != 0)
-        end = "" if done.returncode == 0 else f", ended with {done.returncode}: {done.stderr[-300:]}"
+        end = f": {_folder(name)}" if found else ""
+        end += "" if done.returncode == 0 else f", ended with {done.returncode}: {done.stderr[-300:]}"
         print(f"{name:26} {int(tried[-1]) if tried else 0:10,} inputs, {len(found)} wrong{end}", flush=True)
     return wrong
 
@@ -164,7 +181,7 @@ def main() -> None:
         case ["--search", name, seconds, corpus]:
             _with_atheris(name, int(seconds), corpus)
         case [minutes, *names]:
-            sys.exit(1 if _campaign(float(minutes), names) else 0)
+            sys.exit(1 if _campaign(_minutes(minutes), names) else 0)
         case _:
             sys.exit(__doc__)
 
