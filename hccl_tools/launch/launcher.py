@@ -161,7 +161,7 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
 
 
 def prepared_launch(
-    request: LaunchRequest, *, meanwhile: Callable[[PreparedLaunch], object] = bool
+    request: LaunchRequest, *, meanwhile: Callable[[PreparedLaunch], object] | None = None
 ) -> PreparedLaunch:
     """Return the plan of a launch and the data needed to carry it out; see ``planner.prepare``.
 
@@ -174,7 +174,7 @@ def prepared_launch(
     return moved_pod.prepared(request, seconds, partial(_prepared, meanwhile=meanwhile))
 
 
-def _prepared(request: LaunchRequest, meanwhile: Callable[[PreparedLaunch], object]) -> PreparedLaunch:
+def _prepared(request: LaunchRequest, meanwhile: Callable[[PreparedLaunch], object] | None) -> PreparedLaunch:
     try:
         prepared = planner.prepare(
             request, environ=dict(os.environ), working_dir=os.getcwd(), meanwhile=meanwhile

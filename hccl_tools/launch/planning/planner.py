@@ -79,7 +79,7 @@ def prepare(
     environ: Mapping[str, str],
     working_dir: str,
     nodes: tuple[int, ...] | None = None,
-    meanwhile: Callable[[PreparedLaunch], object] = bool,
+    meanwhile: Callable[[PreparedLaunch], object] | None = None,
 ) -> PreparedLaunch:
     """Return the plan of a launch without writing or starting anything.
 
@@ -98,7 +98,8 @@ def prepare(
     wanted = around.uses_npus and request.table.local_check and is_here
     with local_npus.compared(around.nodes, around.environ, wanted=wanted) as addresses:
         prepared = _plan(request, engine, around._replace(addresses=addresses), environ, working_dir)
-        meanwhile(prepared)
+        if meanwhile is not None:
+            meanwhile(prepared)
     return prepared
 
 
