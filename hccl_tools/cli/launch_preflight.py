@@ -43,7 +43,7 @@ _START_S = 5.0
 #: The checks on the command, and on who does not answer.
 _COMMAND_FAILED = "HCD325"
 _OF_COMMAND = (_COMMAND_FAILED, "HCD501")
-#: The faults that other hosts are told of.
+#: The maximum number of faults that are sent to the other hosts.
 _TOLD = 3
 #: It judges the table with the spares in it, which is not the table of the job.
 _TABLE_HAS_ERRORS = "HCD002"
@@ -106,7 +106,10 @@ def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
 
 
 def _has_other_table(request: LaunchRequest, error: LaunchError) -> bool:
-    """Return whether a pod has another table by now: an earlier one names the node that was lost."""
+    """Return whether the table of a pod was replaced during the checks.
+
+    The checks of an earlier table fail, because it names the node that was lost.
+    """
     if not (isinstance(error, _FaultyError) and error.is_of_paths and moved_pod.may_change(request)):
         return False
     return table_watch.is_replaced(request, error.table)

@@ -34,7 +34,7 @@ _CHUNK, _PAUSE_S = 1 << 16, 0.05
 #: Variables that Open MPI and Slurm set for the processes they start; another engine must not inherit them.
 _LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP")
 _SETTINGS = ("PMIX_MCA_", "PRTE_MCA_")
-_FLOOD = f"the engine was ended: it printed more than {MOST_OF_HOST >> 20} MiB that are no answer"
+_FLOOD = f"the engine was ended: it printed more than {MOST_OF_HOST >> 20} MiB that are not an answer"
 
 
 class EngineRun(NamedTuple):

@@ -393,8 +393,8 @@ def is_over(run: Run) -> bool:
 def is_held(path: str) -> bool:
     """Return whether a launcher holds the lock of a run.
 
-    Each user who can read the file can hold the lock. It is another user's if the launcher has ended by its
-    own account and is no process of this host; without that account, it may be in another container.
+    Each user who can read the file can hold the lock. The lock is another user's if the launcher has recorded
+    its end and is not a process of this host. Without that record, the launcher may be in another container.
     """
     try:
         with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:

@@ -145,7 +145,7 @@ def _entry(record: int, name: str) -> tuple[str, str]:
     """Return what an entry states of plan and report.
 
     Raises:
-        OSError: There is no entry, or another user or version has made it.
+        OSError: There is no entry, or it was written by another user or another version.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(name, flags, dir_fd=record), "rb") as file:

@@ -71,7 +71,7 @@ def check(folder: str) -> None:
 
 
 def is_safe(folder: str) -> bool:
-    """Return whether no other user, nor a group, can exchange a directory; trusted folders are no exception.
+    """Return whether neither another user nor a group can replace a directory; also for trusted folders.
 
     No folder and no link of the path belongs to another user, and only root's and this user's are writable.
 

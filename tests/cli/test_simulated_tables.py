@@ -72,7 +72,7 @@ def test_parts_of_a_machine_are_sound(
 def test_other_formats_of_a_cluster_are_sound(
     command_line: CommandLine, product: str, table_format: str, advice: list[str]
 ) -> None:
-    """Version 1.0 of a cluster with super pods leaves them out, which is told and no fault."""
+    """Version 1.0 has no super pods: a warning says so, and the table is accepted."""
     for number in (2, 4, 9):
         command_line("gen", "--simulate", product, "--servers", str(number), "-o", "t.json", "--force")
         done = command_line("convert", "t.json", "--to", table_format, "-o", "other.json", "--force")

@@ -198,8 +198,8 @@ def join(
     Rank 0's host listens at the address of ``hosts``, and has a connection to each other host. ``wait`` is in
     seconds. Hosts with another start port connect to ``discovery_port``.
 
-    ``look`` is called while this host waits, and may raise. With it, a host with another table is no error:
-    one of the two will see its table change.
+    ``look`` is called while this host waits, and may raise. With it, a host with another table is not an
+    error: the table of one of the two hosts will change.
 
     Raises:
         RefusalError: Two hosts differ (the message names both), or a host refuses its part.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import LaunchRequest
 
 
-#: In which a pod sees a new table: kubelet updates a ConfigMap each minute, and its cache may be as old.
+#: Seconds until a pod sees a new table: kubelet updates a ConfigMap once a minute, from a cache.
 _NEW_TABLE_SECONDS = 120.0
 
 
