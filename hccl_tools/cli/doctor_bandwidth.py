@@ -13,7 +13,7 @@ from hccl_tools.doctor.registry import all_checks
 from hccl_tools.doctor.run_checks import case_of
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run
-from hccl_tools.host import hccl_variables, machine
+from hccl_tools.host import machine
 from hccl_tools.host.observation import BandwidthObservation, Unknown
 from hccl_tools.launch.planning.remote_launch import exported
 from hccl_tools.launch.planning.visible_devices import LIMITS, VisibleDevices
@@ -24,6 +24,7 @@ from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
 from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCTS
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -163,7 +164,7 @@ def _members(
 
 def _environ() -> dict[str, str]:
     """Return the variables for the processes: without this host's address, and other choices of devices."""
-    dropped = (*LIMITS, hccl_test.OWN_SELECTION, hccl_variables.ADDRESS)
+    dropped = (*LIMITS, hccl_test.OWN_SELECTION, OWN_ADDRESS)
     return {name: value for name, value in os.environ.items() if name not in dropped}
 
 

@@ -15,6 +15,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.addresses import is_loopback, packed
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,10 +69,10 @@ def interface_variable(case: Case) -> Iterator[Finding]:
     for name, names in chosen.items():
         if names == [_LOOPBACK] and case.has_several_servers:
             yield Finding(f"{name}={case.environ[name]} is the loopback interface: no other host reaches it")
-    address = case.environ.get(hccl_variables.ADDRESS, "")
+    address = case.environ.get(OWN_ADDRESS, "")
     first = stated_addresses(case.table.servers[0]) if case.table is not None else []
     if case.has_several_servers and is_loopback(address) and address not in first:
-        yield Finding(f"{hccl_variables.ADDRESS}={address} is a loopback address: no other host reaches it")
+        yield Finding(f"{OWN_ADDRESS}={address} is a loopback address: no other host reaches it")
 
 
 def _listed(text: str) -> list[str]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.host.local_addresses import interface_address
-from hccl_tools.variables.rows import CONNECT_SECONDS, CONNECT_TIMEOUT, EXEC_SECONDS, EXEC_TIMEOUT
+from hccl_tools.variables.rows import (
+    CONNECT_SECONDS,
+    CONNECT_TIMEOUT,
+    EXEC_SECONDS,
+    EXEC_TIMEOUT,
+    OWN_ADDRESS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
 _CONNECT_DEFAULT, _EXEC_DEFAULT = 120, 1836
 
-#: The variable with the address of this host that HCCL is to use.
-ADDRESS = "HCCL_IF_IP"
 #: The variable that chooses among the interfaces of this host.
 INTERFACE = "HCCL_SOCKET_IFNAME"
 #: Those with lists of names: of torch's gloo and of its tensorpipe.
@@ -25,8 +29,8 @@ def problems(
 ) -> Iterator[str]:
     """Yield a message for each value that is wrong on this host; ``variables`` has what HCCL refuses."""
     yield from _timeouts(environ)
-    if (address := environ.get(ADDRESS)) and not is_local(address):
-        yield f"{ADDRESS}={address} is not an address of this host"
+    if (address := environ.get(OWN_ADDRESS)) and not is_local(address):
+        yield f"{OWN_ADDRESS}={address} is not an address of this host"
     if (text := environ.get(INTERFACE)) and not matching(text, interfaces):
         yield f"{INTERFACE}={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
 
@@ -50,7 +54,7 @@ def interface_addresses(environ: Mapping[str, str], interfaces: Collection[str])
     HCCL_IF_IP comes before HCCL_SOCKET_IFNAME, which is left out then.
     """
     chosen = {name: _listed(environ.get(name, "")) for name in INTERFACES}
-    if (text := environ.get(INTERFACE)) and not environ.get(ADDRESS):
+    if (text := environ.get(INTERFACE)) and not environ.get(OWN_ADDRESS):
         chosen[INTERFACE] = matching(text, interfaces)
     found = {name: next(filter(None, map(interface_address, names)), None) for name, names in chosen.items()}
     return {name: address for name, address in found.items() if address}

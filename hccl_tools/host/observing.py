@@ -40,6 +40,7 @@ from hccl_tools.host.settings import hccl_ports_in_use, interfaces, processes_on
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCTS
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +79,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
     environ, log = site.environ, machine.log_folder(site.environ)
     versions = machine.versions(site)
     cann = versions.get("CANN", "")
-    own = (*request.addresses, environ.get(hccl_variables.ADDRESS, ""))
+    own = (*request.addresses, environ.get(OWN_ADDRESS, ""))
     local = tuple(ip for ip in own if is_local(ip))
     all_interfaces = interfaces()
     nic = port_users.interface_of(port_users.hccl_address(environ, local, all_interfaces), all_interfaces)

@@ -18,6 +18,7 @@ from hccl_tools.host.observation import PortUse
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ def hccl_address(environ: Mapping[str, str], local: Sequence[str], interfaces: S
         local: The addresses of this host that HCCL_IF_IP and the table state.
         interfaces: The names of the interfaces of this host.
     """
-    if (stated := environ.get(hccl_variables.ADDRESS, "")) in local:
+    if (stated := environ.get(OWN_ADDRESS, "")) in local:
         return stated
     chosen = environ.get(hccl_variables.INTERFACE)
     if chosen:

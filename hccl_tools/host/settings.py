@@ -5,9 +5,10 @@ from __future__ import annotations
 import _socket  # Without the other half of `socket`, 2 ms and 1 MB of a launch.
 from typing import TYPE_CHECKING
 
-from hccl_tools.host import device_holders, hccl_variables, host_ports, machine, port_users, visible
+from hccl_tools.host import device_holders, host_ports, machine, port_users, visible
 from hccl_tools.host.local_addresses import is_local
 from hccl_tools.host.observation import DeviceProcess, Observation
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ def observe_settings(
         addresses: Names and addresses of this host in the table.
     """
     nodes = visible.present(site)
-    local = tuple(filter(is_local, (*addresses, environ.get(hccl_variables.ADDRESS, ""))))
+    local = tuple(filter(is_local, (*addresses, environ.get(OWN_ADDRESS, ""))))
     cann = machine.cann_version(site)
     return Observation(
         nodes=nodes,

@@ -64,6 +64,8 @@ EXPANSION, RETRY = "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE"
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 BASE_PORT, WHITE_LIST = "HCCL_IF_BASE_PORT", "HCCL_WHITELIST_DISABLE"
 HOST_RANGE, LOGIC_SUPER_POD = "HCCL_HOST_SOCKET_PORT_RANGE", "HCCL_LOGIC_SUPERPOD_ID"
+#: The variable with the address of its host that HCCL uses.
+OWN_ADDRESS = "HCCL_IF_IP"
 
 SWITCH = Whole(0, 1)
 CONNECT_SECONDS = Whole(120, 7200, unit="seconds")
@@ -116,8 +118,8 @@ ROWS: tuple[Row, ...] = (
     Row(WHITE_LIST, _ZERO_ONE, "CastBin2Bool", NEWER),
     Row("HCCL_WHITELIST_FILE", _PATH, "ParseHcclWhitelistFilePath", OLDER, (WHITE_LIST, 0)),
     Row("HCCL_WHITELIST_FILE", _PATH, "CheckFilePath", NEWER, (WHITE_LIST, 0)),
-    Row("HCCL_IF_IP", Address(), "ParseHcclIfIp"),
-    Row("HCCL_IF_IP", Address(takes_interface=False), "IpAddress::InitBinaryAddr", NEWER),
+    Row(OWN_ADDRESS, Address(), "ParseHcclIfIp"),
+    Row(OWN_ADDRESS, Address(takes_interface=False), "IpAddress::InitBinaryAddr", NEWER),
     Row("HCCL_SOCKET_IFNAME", Interfaces(), "ParseHcclSocketIfName"),
     Row("HCCL_SOCKET_IFNAME", Interfaces(may_have_gaps=True), "CastSocketIfName", NEWER),
     Row("HCCL_SOCKET_FAMILY", _FAMILY, "ParseHcclSocketFamily, CastSocketFamily", DEVICES),

@@ -19,6 +19,7 @@ from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import job_key, names
+from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -128,6 +129,22 @@ def check_assigned(
         if ours and ours[0] != assigned[name]:
             notes.append(f"{name}={assigned[name]} (--env) replaces {ours[0]}")
     return notes
+
+
+def check_address(assigned: Mapping[str, str], count: int, places: str) -> None:
+    """Refuse an address in ``--env`` that several hosts or pods would get.
+
+    ``count`` is their number, and ``places`` what they are called.
+
+    Raises:
+        UsageError: HCCL would look for the same address on all of them.
+    """
+    if OWN_ADDRESS in assigned and count > 1:
+        raise UsageError(
+            f"{OWN_ADDRESS}={assigned[OWN_ADDRESS]} assigns one address to all {count} {places}, but each "
+            "has its own",
+            hint=f"leave {OWN_ADDRESS} out of --env",
+        )
 
 
 def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:

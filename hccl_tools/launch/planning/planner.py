@@ -114,6 +114,8 @@ def _plan(
     facts = _facts(request, job, start, engine, meet=meet, around=around, run_dir=run_dir, notes=notes)
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
+    if engine.starts_all_hosts:
+        composition.check_address(request.variables.assigned, job.server_count, "hosts")
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
     plan = Plan(
         processes=composition.processes(request, job, facts, python, parts.ranks),

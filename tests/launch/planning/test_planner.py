@@ -439,3 +439,13 @@ def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts
     # Each host's own devices, whichever host looks.
     visible = [rank.environment["ASCEND_RT_VISIBLE_DEVICES"] for rank in shown.ranks]
     assert visible == ["4,5", "4,5", "6,7", "6,7"][: 2 * len(hosts)]
+
+
+@pytest.mark.usefixtures("script")
+def test_one_command_cannot_give_several_hosts_one_address() -> None:
+    """HCCL would look for it on each; where the command is typed on each host, it can be that host's own."""
+    options = {"rank_table": write(made("1.0", 2, 8)), "environment": {"HCCL_IF_IP": "10.0.0.1"}, "cpu": True}
+
+    with pytest.raises(UsageError, match=r"HCCL_IF_IP=10\.0\.0\.1 assigns one address to all 2 hosts"):
+        plan(engine="ssh", **options)
+    assert plan(server="10.0.0.1", **options).processes
