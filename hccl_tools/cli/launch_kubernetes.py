@@ -15,11 +15,15 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, host_ports, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.launch.planning import ports, table_file, table_source
+from hccl_tools.launch.planning import composition, ports, table_file, table_source
+from hccl_tools.launch.planning.environment import JobFacts
+from hccl_tools.launch.planning.placement import place_ranks_without_table
+from hccl_tools.launch.planning.visible_devices import VisibleDevices
 from hccl_tools.notation import host_list, secret_names
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules import job_variables
 from hccl_tools.runs import job_key, parents
 from hccl_tools.table.product_names import machine, read_name
 from hccl_tools.table.products import PRODUCTS, NodeLabels, Product
@@ -77,6 +81,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
     size, table, groups = _pinned(request, place, nodes) if nodes else _free(request, place)
     _check_size(size, place)
+    _check_variables(request, place.product, size)
     name = _name(options, request)
     port = jobs.own_port(name, options["namespace"]) if size.devices < place.node.devices else None
     meets_at = ports.chosen_port(request.hosts.start_port, os.environ)[0] or port if size.pods > 1 else None
@@ -357,6 +362,26 @@ def _check_size(size: _Size, place: _Place) -> None:
         )
     if not _is_scheduled(size, place.node):
         raise _not_scheduled(size, place)
+
+
+def _check_variables(request: LaunchRequest, product: Product, size: _Size) -> None:
+    """Refuse variables in ``--env`` that launch in the pods refuses, or HCCL.
+
+    If the user has not said how the ranks start, those of a start with the table count.
+
+    Raises:
+        UsageError: A variable differs between the ranks or pods, or its value is not valid.
+    """
+    assigned = request.variables.assigned
+    composition.check_address(assigned, size.pods, "pods")
+    for problem in job_variables.problems(assigned, product):
+        raise UsageError(f"--env {problem.message}; HCCL refuses every job", hint=problem.hint)
+    at = f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}"
+    start, count_of_ranks = request.start.method or "table", size.pods * size.devices
+    hosts = [str(pod) for pod in range(size.pods)]
+    placements = place_ranks_without_table(range(size.devices), hosts)
+    facts = JobFacts(start, count_of_ranks, hosts[0], 0, at, (), VisibleDevices(), servers=size.pods)
+    composition.check_assigned(assigned, composition.compose(placements, facts).ranks, facts)
 
 
 def _counts(size: _Size, node: NodeLabels) -> tuple[int, ...] | None:

@@ -8,13 +8,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import number_list
-from hccl_tools.variables.lists import Ports
 from hccl_tools.variables.rows import BASE_PORT, FIRST_PORT, HOST_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-
-    from hccl_tools.variables.numbers import Whole
 
 #: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
 HCCL_PORTS = range(60000, 60016)
@@ -26,8 +23,6 @@ _FROM_BASE = 16
 DEVICE_PORT = 16666
 _VERSION = r"(?a)(\d{1,4})\.(\d{1,4})"
 _LAST_PORT = 65535
-#: The variables that set HCCL's host ports, and which values it takes.
-_VALUES: dict[str, Whole | Ports] = {BASE_PORT: FIRST_PORT, HOST_RANGE: Ports()}
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -62,18 +57,17 @@ def hccl_range(environ: Mapping[str, str], cann: str = "") -> range:
 def to_open(assigned: Mapping[str, str]) -> str:
     """Return the host ports of every version of CANN, as a phrase for those who set up a firewall.
 
-    The ranges of both variables are in it: it does not depend on which of them HCCL prefers.
+    The ranges of both variables are in it: it does not depend on which of them HCCL prefers. HCCL must take
+    their values.
 
     >>> to_open({})
     '60000-60031'
     >>> to_open({"HCCL_IF_BASE_PORT": "50000"})
     '50000-50031'
     """
-    if refused := [name for name, row in _VALUES.items() if name in assigned and row.refuses(assigned[name])]:
-        return f"unknown, because HCCL refuses the value of {' and '.join(refused)}"
     own = "".join(assigned.get(HOST_RANGE, "").split())
     if own == "auto":
-        return f"all, with {HOST_RANGE}=auto"
+        return f"any free port, because {HOST_RANGE} is auto"
     if own and BASE_PORT not in assigned:
         return own
     first = hccl_range(assigned, "8.5")[0]

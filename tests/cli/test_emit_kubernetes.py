@@ -137,6 +137,9 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
     ]
     assert (volcano["spec"]["maxRetry"], once["spec"]["maxRetry"]) == (3, 1)  # Volcano counts the runs.
     assert ascend["metadata"]["labels"]["fault-retry-times"] == "2"
+    # Else the pods of a lost node stay Terminating; "force" does not go with hostNetwork.
+    labels = [job["metadata"]["labels"].get("fault-scheduling") for job in (volcano, ascend, once)]
+    assert labels == ["grace", "grace", None]
     assert ascend["spec"]["runPolicy"]["backoffLimit"] == 2  # 0 and none mean no limit.
     for job in (volcano, ascend):
         ((_, template),) = templates(job)
@@ -254,9 +257,58 @@ def test_retries_are_not_promised_where_they_are_not_documented(
     done = command_line("launch", *options, "--max-restarts", "2", "train.py")
     without = command_line("launch", *options, "train.py")
 
-    assert "fail within a few seconds" in done.err
+    assert "with one pod again after its program has failed" in done.err
+    several = command_line("launch", *options, "--nnodes", "2", "--max-restarts", "2", "train.py")
+    assert "if all pods fail within a few seconds, as they usually do" in several.err
     assert ("only for Atlas 800T A2" in done.err) is said
     assert "fault-retry-times" not in without.err + without.out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pods_end_before_the_scheduler_deletes_them(command_line: CommandLine, kind: str) -> None:
+    def said(grace: str, *options: str) -> str:
+        typed = ("--product", "a2", "--grace", grace, *options)
+        return command_line("launch", "--emit", kind, "--image", "i", *typed, "train.py").err
+
+    assert "terminationGracePeriodSeconds is 900 (--grace)" in said("885", "--max-restarts", "1")
+    assert "terminationGracePeriodSeconds" not in said("884", "--max-restarts", "1") + said("885")
+
+
+#: The words after the variable.
+_RANKS = "but RANK differs between ranks\n  help: leave RANK out of --env: hccl-tools sets it for each rank"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--env", "RANK_TABLE_FILE=/x"], "RANK_TABLE_FILE=/x is not the rank table of this job"),
+        (["--start", "torch", "--env", "RANK=0"], _RANKS),
+        (["--env", "RANK_ID=3"], "RANK_ID differs between ranks"),
+        (["--start", "cluster", "--env", "MS_NODE_ID=3"], "MS_NODE_ID differs between ranks"),
+        (["--env", "HCCL_TOOLS_RUN_DIR=/r"], "HCCL_TOOLS_RUN_DIR is reserved for hccl-tools"),
+        (["--env", "HCCL_IF_BASE_PORT=abc"],
+         'HCCL_IF_BASE_PORT="abc": HCCL accepts 1024 to 65520; HCCL refuses every job\n  help: set it to'),
+        (["--env", "HCCL_INTRA_ROCE_ENABLE=0"], "HCCL refuses every job\n  help: "),
+        (["--nnodes", "2", "--env", "HCCL_IF_IP=10.0.0.1"],
+         "HCCL_IF_IP=10.0.0.1 assigns one address to all 2 pods, but each has its own\n  help: leave"),
+    ],
+)  # fmt: skip
+def test_variables_that_the_pods_would_refuse(
+    command_line: CommandLine, kind: str, options: list[str], words: str
+) -> None:
+    done = command_line("launch", "--emit", kind, "--image", "i", "--product", "a2", *options, "train.py")
+
+    assert done.code == 2
+    assert words in done.err
+    assert done.out == ""
+
+
+def test_variables_that_the_pods_take(command_line: CommandLine) -> None:
+    own = ("--env", "HCCL_IF_BASE_PORT=50000", "--env", "HCCL_IF_IP=10.0.0.1", "--env", "LR=1")
+    _, job = emitted(command_line, "vcjob", "--product", "a2", *own, "--start", "torch", "train.py")
+
+    assert "HCCL_IF_IP=10.0.0.1" in templates(job)[0][1]["spec"]["containers"][0]["command"]
 
 
 #: How Kubernetes reads a word of a command (third_party/forked/golang/expansion).
@@ -362,11 +414,13 @@ def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine)
     assert "ascendjob-port: 1" in part
     several = comments("acjob", "--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
     assert "ascendjob-port and --start-port: 1" in several
-    assert "fault-retry-times: according to" in part
+    assert "fault-retry-times: MindCluster does not start a job with one pod again" in part
     table = merge([("1", host_table(1)), ("2", host_table(2))]).table
     command_line.write("job.json", "".join(formats.write(table)))
     pinned = ("--rank-table", "job.json", "--product", "910a", "--pin-nodes", "n1,n2")
-    assert "ascend-operator" not in comments("vcjob", *pinned)
+    text = comments("vcjob", *pinned)
+    assert "ascend-operator" not in text
+    assert "each server_id of the table must be the address of one of them" in text
 
 
 def test_the_comments_are_short_enough_to_be_read(command_line: CommandLine) -> None:
@@ -663,12 +717,11 @@ def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pyt
         (["HCCL_IF_BASE_PORT=65520"], f"65520-65535 (HCCL){GLOO}"),
         (["HCCL_HOST_SOCKET_PORT_RANGE=40000-40100, 41000"], f"40000-40100,41000 (HCCL){GLOO}"),
         (["HCCL_HOST_SOCKET_PORT_RANGE= "], f"60000-60031 (HCCL){GLOO}"),
-        (["HCCL_HOST_SOCKET_PORT_RANGE=auto"], f"all, with HCCL_HOST_SOCKET_PORT_RANGE=auto (HCCL){GLOO}"),
-        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], f"5000-5031, 6000 (HCCL){GLOO}"),
         (
-            ["HCCL_IF_BASE_PORT=x"],
-            f"unknown, because HCCL refuses the value of HCCL_IF_BASE_PORT (HCCL){GLOO}",
+            ["HCCL_HOST_SOCKET_PORT_RANGE=auto"],
+            f"any free port, because HCCL_HOST_SOCKET_PORT_RANGE is auto (HCCL){GLOO}",
         ),
+        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], f"5000-5031, 6000 (HCCL){GLOO}"),
     ],
 )
 def test_the_ports_of_hccl_are_those_of_the_pods_variables(

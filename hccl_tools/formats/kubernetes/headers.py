@@ -25,6 +25,8 @@ _SHOWN = 5
 _CPUS, _GIBIBYTES, _BESIDE = 8, 32, 16
 #: The range from which the kernel takes ports, and its default (the kernel's ip-sysctl).
 _GLOO_PORTS = "net.ipv4.ip_local_port_range of the nodes (32768-60999 by default)"
+#: Seconds after which MindCluster's scheduler deletes the pods of a lost node by force, by default.
+_GRACE_OVER_TIME = 900
 #: GiB of each unit.
 _UNITS = {"M": 1 / 1024, "G": 1, "T": 1024}
 
@@ -52,6 +54,11 @@ def cautions(spec: jobs.JobSpec) -> Iterator[str]:
         yield _super_pods(spec)
     if spec.restarts and spec.kind == "acjob":
         yield from _retries(spec)
+    if spec.restarts and spec.grace >= _GRACE_OVER_TIME:
+        yield (
+            f"terminationGracePeriodSeconds is {spec.grace} (--grace): it must be less than grace-over-time "
+            f"of MindCluster's scheduler, {_GRACE_OVER_TIME} by default"
+        )
     if spec.secrets:
         yield (
             f"{' and '.join(spec.secrets)}: who can read the file, the job or its pods can read the value; "
@@ -117,6 +124,11 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
     yield (
         "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; if host-arch differs, add it."
     )
+    if spec.nodes:
+        yield (
+            "nodeAffinity: the nodes of --pin-nodes; each server_id of the table must be the address of one "
+            "of them (kubectl get nodes -o wide)."
+        )
     if spec.kind == "vcjob":  # ascend-operator adds the variable to an AscendJob.
         yield (
             "ASCEND_VISIBLE_DEVICES: remove it if MindCluster's scheduler plug-in does not write the "
@@ -202,10 +214,16 @@ def _block(nodes: int, devices: int) -> str:
 
 def _retries(spec: jobs.JobSpec) -> Iterator[str]:
     """Say when a job is not started again, according to MindCluster's documentation."""
-    yield (
-        "fault-retry-times: according to MindCluster's documentation, a job whose pods all fail within a few "
-        "seconds is not started again; --emit vcjob starts it again (delete this job first)"
-    )
+    if spec.pods == 1:
+        yield (
+            "fault-retry-times: MindCluster does not start a job with one pod again after its program has "
+            "failed, only after a fault of its NPUs or node; --emit vcjob does (delete this job first)"
+        )
+    else:
+        yield (
+            "fault-retry-times: MindCluster does not start the job again if all pods fail within a few "
+            "seconds, as they usually do when the program fails; --emit vcjob does (delete this job first)"
+        )
     if not spec.labels.retries:
         yield (
             "fault-retry-times: documented by MindCluster only for Atlas 800T A2 and Atlas 900 A2 PoD, "

@@ -185,7 +185,7 @@ def _volcano_job(spec: JobSpec) -> JSON:
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": _job_metadata(spec),
+        "metadata": _job_metadata(spec, **_after_faults(spec)),
         "spec": {
             "minAvailable": spec.pods,
             "schedulerName": "volcano",
@@ -213,11 +213,11 @@ def _ascend_job(spec: JobSpec) -> JSON:
     if spec.pods > 1:
         roles["Worker"] = spec.pods - 1
     limit = {"backoffLimit": spec.restarts} if spec.restarts else {}
-    again = {"fault-scheduling": "grace", "fault-retry-times": str(spec.restarts)} if spec.restarts else {}
+    again = {"fault-retry-times": str(spec.restarts)} if spec.restarts else {}
     return {
         "apiVersion": "mindxdl.gitee.com/v1",
         "kind": "AscendJob",
-        "metadata": _job_metadata(spec, framework=spec.framework, **again),
+        "metadata": _job_metadata(spec, framework=spec.framework, **_after_faults(spec), **again),
         "spec": {
             "schedulerName": "volcano",
             "runPolicy": {
@@ -236,6 +236,16 @@ def _ascend_job(spec: JobSpec) -> JSON:
             },
         },
     }
+
+
+def _after_faults(spec: JobSpec) -> dict[str, str]:
+    """Return the label with which MindCluster's scheduler deletes the pods of a node that is lost.
+
+    Without it they stay Terminating, and the job is not started again (restarting.go waits for all pods). The
+    value "force" does not go with the network of the node (resumable_training, "Configuring Pod-Level
+    Rescheduling"); with "grace", pods that do not end are deleted after grace-over-time.
+    """
+    return {"fault-scheduling": "grace"} if spec.restarts else {}
 
 
 def _clean_up(spec: JobSpec) -> JSON:
