@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 OPTION = "--exclude"
 _GRAMMAR = "write node7 or 10.0.0.[3-5] for hosts, node7:0,1 for devices of a host, and @ between several"
+_BETWEEN = "write @ between hosts with devices: node7:0,1@node8:2"
 _IPV6 = "write an IPv6 address with devices as [fd00::3]:0,1"
+_COLONS_OF_IPV6 = 6
 #: Device ids are below this number on every product.
 _MOST_DEVICES = 64
 
@@ -145,7 +147,9 @@ def _read(item: str) -> Iterator[Exclusion]:
         yield from (Exclusion(host) for host in host_list.parse(item, option=OPTION))
         return
     if ":" in devices:
-        raise UsageError(f'{OPTION} "{_shown(item)}" has more than one ":"', hint=_IPV6)
+        first, _, _ = item.partition(",")
+        hint = _IPV6 if "::" in first or first.count(":") > _COLONS_OF_IPV6 else _BETWEEN
+        raise UsageError(f'{OPTION} "{_shown(item)}" has more than one ":"', hint=hint)
     if not head.strip():
         raise UsageError(f'{OPTION} "{_shown(item)}": the host is missing before ":"', hint=_GRAMMAR)
     hosts = host_list.parse(head, option=OPTION)

@@ -96,3 +96,19 @@ def test_a_whole_host_includes_its_devices() -> None:
     found = exclusion.matched(parsed, [("a",), ("b",)], where="", what="server")
 
     assert found == {0: None, 1: frozenset({0, 1})}
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("node7:0,1;node8:0,1", "write @ between hosts with devices"),
+        ("10.0.0.1:0,10.0.0.2:0", "write @ between hosts with devices"),
+        ("fd00::3:0,1", "write an IPv6 address with devices as [fd00::3]:0,1"),
+        ("fd00:0:0:0:0:0:0:3:0,1", "write an IPv6 address with devices as [fd00::3]:0,1"),
+    ],
+)
+def test_colons_of_several_hosts_and_of_an_address(value: str, hint: str) -> None:
+    with pytest.raises(UsageError, match='more than one ":"') as refused:
+        exclusion.parse([value])
+
+    assert (refused.value.hint or "").startswith(hint)
