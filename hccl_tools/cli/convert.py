@@ -21,7 +21,7 @@ from hccl_tools.cli.values import Choice
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import is_folder
 from hccl_tools.errors import UsageError
-from hccl_tools.files import export_targets, revised_name
+from hccl_tools.files import export_targets, outputs
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import count, operand
@@ -97,7 +97,7 @@ def command(
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
         raise UsageError(message, hint=_example(file, settings["product"], settings["output"]))
     if names is None and (output := settings["output"]) not in {None, "-"} and not is_folder(output):
-        revised_name.require_json(output)
+        outputs.require_json(output)
     wait_option.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:

@@ -138,10 +138,26 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
         return name or file_name(table)
     if is_folder(destination):
         return os.path.join(destination, name or file_name(table))
-    from hccl_tools.files.revised_name import require_json  # noqa: PLC0415  (3.5 ms, with pathlib; a name was typed)
-
     require_json(destination)
     return destination
+
+
+def require_json(destination: str) -> None:
+    """Refuse a file name that HCCL does not open.
+
+    Raises:
+        UsageError: The name does not end in ``.json``.
+    """
+    if not destination.endswith(".json"):
+        raise UsageError(
+            f'-o "{destination}": HCCL opens only files whose name ends in .json',
+            hint=f"specify a folder that exists, or a file such as {_as_json(destination)}",
+        )
+
+
+def _as_json(destination: str) -> str:
+    stem, ending = os.path.splitext(destination)
+    return f"{stem if ending in {'.yaml', '.yml', '.txt'} else destination}.json"
 
 
 def save(
