@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import (
-    config_map_option,
-    convert_instance,
-    options,
-    table_options,
-    table_output,
-    wait_option,
-)
+from hccl_tools.cli import config_map_option, convert_instance, options, table_output, wait_option
 from hccl_tools.cli.values import Choice
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import is_folder
@@ -60,11 +53,11 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
     "--renumber", is_flag=True, help="For group_list: accept HCCL's ranks. For --instance: number from 0."
 )
 @wait_option.option
-@table_options.writing
+@options.writing
 @click.option(
     "--target",
     "framework",
-    type=table_options.TARGET,
+    type=options.TARGET,
     help="Write the file as this framework requires it; a table that it would refuse is not written.",
 )
 @options.product
