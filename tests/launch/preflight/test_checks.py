@@ -15,7 +15,7 @@ from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.preflight.checks import Findings
-from hccl_tools.variables.reading import refused_values
+from hccl_tools.variables.rows import refused_values
 from tests.support.sockets import ADDRESS, connection, listener
 
 HOST = tuple(range(8))
