@@ -101,7 +101,8 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         )
     elif report.origin is not None and report.origin.extract:
         extract = pen.safe(report.origin.extract)
-        yield f"{report.reader} reads only a file with the table alone; take it out of the ConfigMap: {extract}\n"
+        only = f"{report.reader} reads only a file with the table alone"
+        yield f"{only}; take it out of the ConfigMap: {extract}\n"
     if _is_correctable(report):
         told = f"`hccl-tools validate --fix {operand(report.file)}` shows the corrections that are certain"
         yield f"{pen.fitted(pen.safe(told))}\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import is_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -228,8 +229,7 @@ def of_number(value: Any) -> str | None:
     if type(value) is not int or not 0 <= value < 1 << 32:
         return None
     parts = value.to_bytes(_OCTETS, "big")
-    is_private = parts[0] == 10 or parts[:2] == b"\xc0\xa8" or (parts[0] == 172 and 16 <= parts[1] < 32)
-    return ".".join(map(str, parts)) if is_private else None
+    return ".".join(map(str, parts)) if is_private(parts) else None
 
 
 def _number(text: str) -> tuple[str, str]:

@@ -22,9 +22,10 @@ from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each, on_host
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
+from hccl_tools.rules.lost_signs import lost_addresses, lost_findings
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
+from hccl_tools.rules.replaced_text import addresses_finding, expected_addresses, replaced_addresses
 from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
@@ -233,6 +234,10 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
     left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
+    if lost := lost_addresses(subject):
+        unread = {row for row in lost if not addresses_read(subject)[row]}
+        yield from lost_findings(subject, left_out | unread)
+        left_out |= lost.keys()
     if (one := replaced_addresses(subject)) is not None:
         if any(packed[text] is None for text in one.found.values()):
             yield addresses_finding(subject, one)
@@ -275,8 +280,9 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
         why = found.message.removeprefix(f"{finding.message}: ")
         rest = _if_there_is_none(subject)
-        found = found._replace(hint=f"{found.hint}{rest}")
-        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{rest}"
+        one, first = _by_the_others(subject, row)
+        found = found._replace(hint=f"{found.hint}{one}{rest}")
+        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{first}{rest}"
     elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
         why = found.message.removeprefix(f"{quoted(address)} has ")
         said = (
@@ -284,6 +290,18 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _by_the_others(subject: Subject, row: int) -> tuple[str, str]:
+    """Return which address a device has by the order of the others, as the end of a hint on it and on several; "" if none says it."""
+    expected = expected_addresses(subject)
+    if expected is None or expected[row] in packed_addresses(subject):
+        return "", ""
+    right = quoted(expected[row])
+    return (
+        f"; by the order of the others it is probably {right}",
+        f"; by the order of the others the first is probably {right}",
+    )
 
 
 def _of_the_two(subject: Subject, finding: Finding, both: address_texts.NumberAfter) -> Finding | None:

@@ -1,0 +1,152 @@
+"""Addresses that lost dots or digits, or that a pattern with a dot changed: the cause, and the right ones."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.rules.test_remedies import is_sound, one, report, servers
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _table(count: int, network: str = "192.168", start: int = 8) -> Any:
+    value = table("1.0", count, 8)
+    for index, server in enumerate(servers(value), 1):
+        for place, device in enumerate(server["device"]):
+            device["device_ip"] = f"{network}.{index}.{start + place}"
+    return value
+
+
+def _of_four_networks(count: int) -> Any:
+    value = table("1.0", count, 8)
+    for index, server in enumerate(servers(value), 1):
+        for place, device in enumerate(server["device"]):
+            device["device_ip"] = f"10.{20 + place % 4}.{index}.{100 + place // 4}"
+    return value
+
+
+def _changed(value: Any, change: Callable[[str], str], first: int = 0, last: int = 99) -> Any:
+    assert is_sound(value, "a2")
+    for server in servers(value)[first:last]:
+        for device in server["device"]:
+            device["device_ip"] = change(device["device_ip"])
+    return value
+
+
+def _without_dot(place: int) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        parts = text.split(".")
+        return ".".join([*parts[: place - 1], "".join(parts[place - 1 : place + 1]), *parts[place + 1 :]])
+
+    return change
+
+
+def _cut(text: str) -> str:
+    return text[:-1]
+
+
+def _without_dots(text: str) -> str:
+    return text.replace(".", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "change", "said", "right"),
+    [
+        (_table(4), _without_dot(1), "device_ips are not IP addresses: a dot is missing", "192.168.1.8"),
+        (_table(4), _without_dot(2), "device_ips are not IP addresses: a dot is missing", "192.168.1.8"),
+        (_table(4), _without_dot(3), "device_ips are not IP addresses: a dot is missing", "192.168.1.8"),
+        (_table(1), _without_dot(3), "device_ips are not IP addresses: a dot is missing", "192.168.1.8"),
+        (_table(1, start=100), _without_dot(3), "not IP addresses: a dot is missing", "192.168.1.100"),
+        (_table(4, "10.0"), _without_dots, "IP addresses: the dots are missing in each", "10.0.1.8"),
+        (_table(9), _without_dot(3), "device_ips of servers 5-9 are not IP addresses", "192.168.5.8"),
+        (_of_four_networks(4), _without_dot(3), "device_ips of server 4 are not", "10.20.4.100"),
+        (_table(4), _cut, "device_ips have lost their last digit", "192.168.1.8"),
+        (_table(4), _cut, "device_ips of servers 3-4 have lost their last digit", "192.168.3.8"),
+    ],
+)
+def test_what_is_missing_in_each_address_is_named_with_the_right_one(
+    value: Any, change: Callable[[str], str], said: str, right: str
+) -> None:
+    first = int(right.split(".")[2]) - 1
+
+    message, hint = one(_changed(value, change, first), "HCC403", "a2")
+
+    assert said in message
+    assert hint.endswith(
+        f': if it is "{right}", write that in place of "{change(right)}", and the others in the same way'
+    )
+
+
+def test_a_single_address_without_a_dot_is_that_between_the_others() -> None:
+    value = _table(4)
+    servers(value)[1]["device"][3]["device_ip"] = "192.1682.11"
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert message == '"192.1682.11" is not an IP address: a dot is missing'
+    assert hint.endswith('shows the address of device 3: if it is "192.168.2.11", write that')
+
+
+def test_digits_of_several_addresses_are_not_guessed() -> None:
+    value = _changed(_table(1, "2.2", 111), _without_dot(3))
+
+    assert "write that" not in one(value, "HCC403", "a2")[1]
+
+
+@pytest.mark.parametrize(("new", "wrong"), [("10.20.1.", "10.20.1..8"), ("10.20.1", "10.20.1.8")])
+def test_a_dot_of_a_pattern_that_stood_for_a_digit_is_the_cause(new: str, wrong: str) -> None:
+    value = _changed(_table(40), lambda text: re.sub(r"192.168.1.", new, text))
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert message.startswith(f'80 device_ips of servers 10-19 have "{new}" where by the order of the others')
+    assert "because a dot in a pattern stands for any character" in message
+    assert hint.startswith(f'write "192.168.10.8" in place of "{wrong}"')
+
+
+def test_an_address_that_cannot_be_read_gets_that_by_the_order_of_the_others() -> None:
+    value = _changed(_table(8), lambda text: text.replace("168", "1688"), 4, 6)
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert message == "device_ips are not IP addresses: 1688 is above 255"
+    assert hint.endswith('by the order of the others the first is probably "192.168.5.8"')
+
+
+def _renamed(change: Callable[[str], str], first: int = 0) -> Any:
+    value = _table(16)
+    for server in servers(value)[first:]:
+        server["server_id"] = change(server["server_id"])
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "wrong", "right"),
+    [
+        (_without_dot(3), 0, "10.0.01", "10.0.0.1"),
+        (_without_dot(2), 0, "10.00.1", "10.0.0.1"),
+        (_without_dots, 0, "10001", "10.0.0.1"),
+        (_without_dot(3), 12, "10.0.013", "10.0.0.13"),
+    ],
+)
+def test_server_ids_without_dots_get_them_back(
+    change: Callable[[str], str], first: int, wrong: str, right: str
+) -> None:
+    message, hint = one(_renamed(change, first), "HCC619", "a2")
+
+    assert message.startswith("server_ids are not IP addresses: ")
+    assert f'if "{right}" is the address of the host' in hint
+    assert f'write that in place of "{wrong}", and the others in the same way' in hint
+
+
+def test_numbers_are_names_of_hosts_where_nothing_says_otherwise() -> None:
+    value = _table(8)
+    for number, server in enumerate(servers(value)):
+        server["server_id"] = str(10001 + number)
+
+    assert report(value, "a2") == []
