@@ -74,9 +74,11 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         if others and group[0].alike is not None:
             message, hint = group[0].alike
             first = first._replace(finding=group[0]._replace(message=message, hint=hint))
-            if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
-                yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
-                continue
+        else:
+            message = f"{first.finding.message} {first.finding.path}"
+        if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
+            yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
+            continue
         if others and group[0].at_key:
             places = tuple(one.path for one in group)
             if (former := of_keys.setdefault(places, group[0].rule.id)) != group[0].rule.id:
