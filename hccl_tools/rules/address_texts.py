@@ -54,6 +54,7 @@ _DIGITS_BEFORE, _DIGITS_AFTER = r"(?a)(?<!\w)[0-9]+[^A-Za-z]*$", r"(?a)[^A-Za-z]
 _DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
 #: Four short parts, of which some may be the numbers of an address.
 FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
+_ANY_FOUR_PARTS = r"[^.\s]{1,4}(?:\.[^.\s]{1,4}){3}"
 _FOUR_NUMBERS = r"(?a)[0-9]{1,4}(?:\.[0-9]{1,4}){3}"
 _NUMBERS = r"(?a)[0-9]+(?:\.+[0-9]+)*\.?"
 _DASHED = r"(?a)[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}"
@@ -277,7 +278,7 @@ def _why_no_numbers(text: str) -> str:
     if not any(one.isdigit() for one in text) or "." not in text:
         return "it is a name or word"
     other = next((one for one in text if one not in "0123456789."), "")
-    return f'"{other}" is not a digit' if re.fullmatch(FOUR_PARTS, text) else ""
+    return f'"{other}" is not a digit' if re.fullmatch(_ANY_FOUR_PARTS, text) else ""
 
 
 #: The texts before and after an address that are looked at: each address above 255 asks.

@@ -20,9 +20,10 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each, on_host
+from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
-from hccl_tools.rules.lost_signs import lost_addresses, lost_findings
+from hccl_tools.rules.lost_signs import lost_addresses, lost_findings, moved_column
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.replaced_text import addresses_finding, expected_addresses, replaced_addresses
@@ -110,12 +111,30 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                     yield _under_another_key(subject, row, misspelt)
                     continue
                 key = ("device_ip",) if ips[row] == "" else ()
+                if (step := moved_column(subject)) is not None:
+                    yield _of_moved_column(subject, row, step)
+                    return
                 yield Finding(
                     f"{subject.rank_name(row)} has no device_ip",
                     subject.device_path(row, *key),
                     how(subject, row),
                     alike=alike.setdefault(0, ("these devices have no device_ip", of_each(subject, row))),
                 )
+
+
+def _of_moved_column(subject: Subject, row: int, step: int) -> Finding:
+    """Return the finding on the only device without an address if each other one has that of its neighbour."""
+    table = subject.table
+    lacking = 0 if step > 0 else len(table) - 1
+    device, server = table.device_numbers[lacking], table.server_of_row[lacking]
+    other, moved, back = ("next", "up", "down") if step > 0 else ("previous", "down", "up")
+    return Finding(
+        f"{subject.rank_name(row)} has no device_ip, and each other device probably has that of the {other} one: the column was moved "
+        f"{moved} by one row",
+        subject.device_path(row, *(("device_ip",) if table.device_ips[row] == "" else ())),
+        f"move all device_ips {back} by one row; then device {device} of {named_server(subject, server)} has none: write the one that the "
+        f"host shows ({how(subject, lacking)})",
+    )
 
 
 def _under_another_key(subject: Subject, row: int, key: str) -> Finding:

@@ -37,6 +37,7 @@ SCHEMES: tuple[Callable[[int], int], ...] = (
     lambda device: device,
     lambda device: device % 4 * 256 + device // 4,
     lambda device: device % 4 * 256 - device // 4,
+    lambda device: device % 4 * 65536 + device // 4,
 )
 
 
@@ -202,6 +203,38 @@ def _run(texts: Sequence[str], offsets: Sequence[int], valid: Sequence[int]) -> 
         if (likely := _likeliest(usual, valid)) is not None:
             return [text_of(likely - offsets[at] + offset) for offset in offsets]
     return None
+
+
+@shared
+def moved_column(subject: Subject) -> int | None:
+    """Return by how many rows the device_ips have to go down again, 1 or -1, so that they follow a usual scheme; None for others.
+
+    The address of the last device is missing then, or that of the first.
+    """
+    table = subject.table
+    if not subject.damaged.isdisjoint(_READ) or not 1 < len(table.servers) < len(table) <= _MOST_DEVICES:
+        return None
+    values = [_number_of(text) if isinstance(text, str) else None for text in table.device_ips]
+    absent = [row for row, value in enumerate(values) if value is None]
+    if absent not in ([0], [len(values) - 1]):
+        return None
+    step = 1 if absent[0] else -1
+    moved = [None, *values[:-1]] if step > 0 else [*values[1:], None]
+    return step if _follow_a_scheme(subject, moved) and not _follow_a_scheme(subject, values) else None
+
+
+def _follow_a_scheme(subject: Subject, values: Sequence[int | None]) -> bool:
+    """Return whether the addresses that are known follow a usual scheme on each server."""
+    table = subject.table
+    rows = [[row for row in server.rows if values[row] is not None] for server in table.servers]
+    return any(
+        all(
+            len({(values[row] or 0) - scheme(table.device_numbers[row] or 0) for row in own}) == 1
+            for own in rows
+            if own
+        )
+        for scheme in SCHEMES
+    )
 
 
 @shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -150,3 +151,48 @@ def test_numbers_are_names_of_hosts_where_nothing_says_otherwise() -> None:
         server["server_id"] = str(10001 + number)
 
     assert report(value, "a2") == []
+
+
+@pytest.mark.parametrize("value", [_table(3), _of_four_networks(2)])
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_column_that_was_moved_by_a_row_is_moved_back(value: Any, is_up: bool) -> None:
+    value = deepcopy(value)
+    devices = [device for server in servers(value) for device in server["device"]]
+    ips = [device["device_ip"] for device in devices]
+    for device, text in zip(devices, [*ips[1:], ""] if is_up else ["", *ips[:-1]], strict=True):
+        device["device_ip"] = text
+
+    message, hint = one(value, "HCC401", "a2")
+
+    assert f"the column was moved {'up' if is_up else 'down'} by one row" in message
+    lacking = '0 of server 1 ("10.0.0.1")' if is_up else f'7 of server {len(servers(value))} ("10.0.0.'
+    assert f"then device {lacking}" in hint
+
+
+def test_several_eids_that_were_cut_and_addresses_with_a_star_are_one_block() -> None:
+    value = _changed(_table(4), lambda text: text.rpartition(".")[0] + ".*", 2)
+
+    assert one(value, "HCC403", "a2")[0] == 'device_ips are not IP addresses: "*" is not a digit'
+
+    value = table("2.0", 1, 4)
+    for rank in value["rank_list"]:
+        for level in rank["level_list"]:
+            for address in level["rank_addr_list"]:
+                address.update(addr_type="EID", addr=f"{int(rank['rank_id']) + 7:031x}")
+    said = {each.alike for each in report(value, "a5") if each.rule.id == "HCC456"}
+    assert [text for text, _ in filter(None, said)] == [
+        "addrs are not EID addresses: they have 31 digits, 1 too few: an EID has 32"
+    ]
+
+
+def test_damaged_server_ids_are_not_copied_to_super_pods() -> None:
+    value = table("1.2", 4, 8, 2)
+    for server in servers(value):
+        server["server_id"] = server["server_id"].replace(".", "..", 1)
+
+    hints = {each.hint for each in report(value, "a3") if each.rule.id == "HCC524" and each.alike} | {
+        each.alike[1] for each in report(value, "a3") if each.rule.id == "HCC524" and each.alike
+    }
+
+    assert not any("write the server_ids of these servers as in server_list" in (one or "") for one in hints)
+    assert any('in server_list as here, such as "10.0.0.1"' in (one or "") for one in hints)
