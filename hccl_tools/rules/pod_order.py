@@ -14,6 +14,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding
+from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import SHOW_POD, on_its_host
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ def mixed(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers of different super pods that alternate: one if few servers explain it."""
     pods = subject.table.super_pods or ()
     pod_of = {name: pod.super_pod_id for pod in pods for name in pod.server_ids}
-    of_each = [pod_of.get(server.server_id) for server in subject.table.servers]
+    renamed = renamed_in_pods(subject)  # HCC503 reports these.
+    of_each = [
+        None if server.server_id in renamed else pod_of.get(server.server_id)
+        for server in subject.table.servers
+    ]
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return

@@ -47,6 +47,7 @@ class Replaced(NamedTuple):
         found: The value that is there.
         used: The values that others have as well.
         any_sign: Whether the sign after the old text was replaced with it, whatever it is.
+        is_cut: Whether each value lost its last digit in place of a replacement.
     """
 
     old: str
@@ -55,6 +56,7 @@ class Replaced(NamedTuple):
     found: dict[int, str]
     used: frozenset[str]
     any_sign: bool = False
+    is_cut: bool = False
 
 
 def _with_any_sign(right: dict[int, str], found: Sequence[str], old: str) -> Replaced | None:
@@ -103,6 +105,18 @@ def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replace
     return Replaced(old, new, right, own, frozenset(used))
 
 
+def _cut(expected: Sequence[str], found: Sequence[str]) -> Replaced | None:
+    """Return the values that lost their last digit, if that explains all differences; None if it does not."""
+    pairs = [*zip(expected, found, strict=True)]
+    right = {index: one for index, (one, own) in enumerate(pairs) if one != own}
+    if len(right) < _LEAST or len(pairs) - len(right) < _LEAST_OTHERS:
+        return None
+    if any(one[:-1] != found[index] for index, one in right.items()):
+        return None
+    used = {found[index] for index in right} & {own for one, own in pairs if one == own}
+    return Replaced("", "", right, {index: found[index] for index in right}, frozenset(used), is_cut=True)
+
+
 def _beginning(texts: Iterable[str]) -> str:
     """Return the common beginning of texts."""
     low, high = min(texts), max(texts)
@@ -123,7 +137,8 @@ def replaced_names(subject: Subject) -> Replaced | None:
     for (begin, start), follow in rows.most_common(_MOST_ORDERS):
         if start < 0 or _LEAST_PART * follow <= len(servers):
             continue
-        found = replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+        expected = [f"{begin}{start + index}" for index in range(len(servers))]
+        found = replacement(expected, servers) or _cut(expected, servers)
         if found is not None:
             return found
     return None
@@ -178,6 +193,16 @@ def _expected(
 
 def _sentence(one: Replaced, key: str) -> tuple[str, str]:
     """Return message and hint on the values of a key."""
+    if one.is_cut:
+        shown = [
+            f"{quoted(right)} in place of {quoted(one.found[index])}" for index, right in one.right.items()
+        ]
+        first, *_, last = one.right.values()
+        message = (
+            f"{len(one.right)} {key}s have probably lost their last digit, as in a column that is too narrow: by the order of the others "
+            f"they are {quoted(first)} to {quoted(last)}"
+        )
+        return message, f"write {and_more(shown, _MOST_NAMED)}, if the hosts have these addresses"
     longer = next((index for index in one.right if _is_longer(one, index)), next(iter(one.right)))
     others = [index for index in one.right if _is_longer(one, index)]
     example = f"({quoted(one.right[longer])} to {quoted(one.found[longer])})"

@@ -196,3 +196,17 @@ def test_damaged_server_ids_are_not_copied_to_super_pods() -> None:
 
     assert not any("write the server_ids of these servers as in server_list" in (one or "") for one in hints)
     assert any('in server_list as here, such as "10.0.0.1"' in (one or "") for one in hints)
+
+
+@pytest.mark.parametrize("pods", [0, 2])
+def test_server_ids_without_their_last_digit_are_one_cause(pods: int) -> None:
+    value = table("1.2", 16, 8, pods) if pods else _table(16)
+    for server in servers(value)[9:]:
+        server["server_id"] = server["server_id"][:-1]
+
+    message, hint = one(value, "HCC503", "a3" if pods else "a2")
+
+    assert message.startswith("7 server_ids have probably lost their last digit")
+    assert 'they are "10.0.0.10" to "10.0.0.16"' in message
+    assert hint.startswith('write "10.0.0.10" in place of "10.0.0.1"')
+    assert 'change these places alone: elsewhere "10.0.0.1" is right' in hint
