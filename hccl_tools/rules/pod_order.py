@@ -41,16 +41,17 @@ def mixed(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers of different super pods that alternate: one if few servers explain it."""
     pods = subject.table.super_pods or ()
     pod_of = {name: pod.super_pod_id for pod in pods for name in pod.server_ids}
-    renamed = renamed_in_pods(subject)  # HCC503 reports these.
-    of_each = [
-        None if server.server_id in renamed else pod_of.get(server.server_id)
-        for server in subject.table.servers
-    ]
+    of_each = [pod_of.get(server.server_id) for server in subject.table.servers]
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return
     # HCC525 names a server without a super pod.
-    placed = [Placed(place, pod) for place, pod in enumerate(of_each) if pod is not None]
+    renamed = renamed_in_pods(subject)  # HCC503 reports these.
+    placed = [
+        Placed(place, pod)
+        for place, pod in enumerate(of_each)
+        if pod is not None and subject.table.servers[place].server_id not in renamed
+    ]
     broken = _after_another(placed)
     if not broken:
         return
