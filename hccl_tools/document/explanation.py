@@ -18,7 +18,6 @@ from hccl_tools.document import (
     other_content,
     printed_value,
     rewriting,
-    shortened_text,
     spreadsheet_cells,
     terminal_text,
 )
@@ -120,7 +119,7 @@ def _of_whole_text(document: Document, problem: JsonProblem, text: str) -> JsonP
         return problem._replace(
             message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
         )
-    if (encoded := shortened_text.quoted_printable(text)) is not None:
+    if (encoded := foreign_text.quoted_printable(text)) is not None:
         at = document.byte_at(encoded.at)
         return problem._replace(kind="other", message=encoded.message, hint=encoded.hint, offset=at)
     if (shortened := _without_end(problem, text)) is not None:
@@ -317,7 +316,7 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
 
 def _without_end(problem: JsonProblem, text: str) -> JsonProblem | None:
     """Return the problem of a file whose last line says that the rest was left out."""
-    found = shortened_text.without_end(text)
+    found = foreign_text.without_end(text)
     cut = None if found is None else _parsed(found.left).problem
     if found is None or cut is None:
         return None

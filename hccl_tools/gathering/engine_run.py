@@ -17,7 +17,7 @@ from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import procfs
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
