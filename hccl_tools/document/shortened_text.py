@@ -10,6 +10,7 @@ import re
 
 from hccl_tools.document.foreign_text import Foreign, stop_of
 from hccl_tools.document.omissions import marks
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
@@ -18,7 +19,7 @@ _LONGEST = 1 << 24
 _SOFT_BREAK = re.compile(r"=[ \t]{0,9}\r?\n")
 _ENCODED = re.compile(r"=([0-9A-F]{2})")
 _DECODE = (
-    "decode it, so that the lines are joined without these signs: python3 -m quopri -d < OLD > NEW; "
+    f"decode it, so that the lines are joined without these signs: python3 -m quopri -d < {FILES}; "
     "or send the table as an attachment"
 )
 #: The last line of a text that a chat program, a terminal or a log has shortened.
