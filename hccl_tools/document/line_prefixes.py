@@ -1,7 +1,7 @@
 """Recognise the text before each line of a table, such as the > of a mail or the prefix of a log.
 
-The commands that remove it have numbers of bytes, words and lines alone: a text of the file could end the pattern
-of a program, and what follows in it would be run.
+The commands that remove it have numbers of bytes, words and lines alone: a text of the file could end the
+pattern of a program, and what follows in it would be run.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ def equal(text: str, lines: list[str]) -> tuple[str, str] | None:
         return message, f"remove it: cut -b{_size(found[1]) + 1}- {FILES}"
     begin = text.count("\n", 0, text.index(lines[first])) + 1
     end = begin + _lines_with(text, begin, found[1].rstrip())
+    program = f"{begin},{end}s/^.{{{_size(found[1])}}}//p"
     return (
         f"there is other text before the table, which begins on line {begin}, and there {message}",
-        f"keep only these lines, without it: LC_ALL=C sed -nE '{begin},{end}s/^.{{{_size(found[1])}}}//p' {FILES}",
+        f"keep only these lines, without it: LC_ALL=C sed -nE '{program}' {FILES}",
     )
 
 
@@ -72,7 +73,7 @@ def of_log(lines: list[str]) -> tuple[str, str] | None:
 
 
 def _removal(found: list[re.Match[str]], first: str) -> str:
-    """Return the command that removes the prefixes of a log, or what to do if numbers do not describe them."""
+    """Return the command that removes the prefixes of a log, or what to do if numbers do not tell them."""
     sizes = {_size(one[0]) for one in found}
     if len(sizes) == 1:
         return f": cut -b{sizes.pop() + 1}- {FILES}"
