@@ -185,7 +185,9 @@ class LocalJob:
             supervision = engine_output.shown_by(supervision, plan, controller.watch)
             supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)
         elif agent is not None:
-            supervision = supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
+            supervision = supervision._replace(
+                on_attempt=agent.watch, explain=agent.report_end, stream=agent.stream
+            )
         return self._restarting(supervision)
 
     def _restarting(self, supervision: Supervision) -> Supervision:

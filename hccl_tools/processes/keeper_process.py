@@ -13,6 +13,7 @@ import io
 import marshal
 import os
 import select
+import stat
 import sys
 import time
 
@@ -207,12 +208,14 @@ class _KeeperProcess:
         index, self.started = self.started, self.started + 1
         about = keeper_protocol.LOG
         try:
-            log = run_files.open_append(task.log)
+            opened = _open_pipe if task.pipes else run_files.open_append
+            log = opened(task.log)
             errors = log
             try:
                 if task.errors:
-                    errors = run_files.open_append(task.errors)
-                    os.ftruncate(errors, 0)
+                    errors = opened(task.errors)
+                    if not task.pipes:
+                        os.ftruncate(errors, 0)
                 about = keeper_protocol.FORK
                 task = task._replace(environment={**self.common, **task.environment})
                 pid = os.fork()
@@ -248,6 +251,19 @@ class _KeeperProcess:
             )
         finally:
             os._exit(code)
+
+
+def _open_pipe(path: str) -> int:
+    """Open a pipe of another process of this user, by its path in /proc, to write to it.
+
+    Raises:
+        OSError: It cannot be opened, or is not a pipe.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
 
 
 def _watch(launcher: int) -> int:
