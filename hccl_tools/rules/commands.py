@@ -52,10 +52,10 @@ def on_host(subject: Subject, row: int) -> str:
 
 def how(subject: Subject, row: int, *, host: str = "") -> str:
     """Return the command that shows the address of a device; ``host`` is another one than that of its server."""
-    number = _number(subject, row)
+    known = _number(subject, row)
+    number = "N" if known is None else known
     on = f" on {shown_host(host)}" if host else on_host(subject, row)
-    shown = "N" if number is None else number
-    return f"`hccn_tool -i {shown} -ip -g`{on} shows the address of device {shown}"
+    return f"`hccn_tool -i {number} -ip -g`{on} shows the address of device {number}"
 
 
 def of_each(subject: Subject, row: int) -> str:
