@@ -218,6 +218,10 @@ def _check_size(value: Any) -> None:
     pending: list[tuple[Any, bool]] = [(value, False)]
     while pending:
         one, is_counted = pending.pop()
+        if not is_counted and id(one) in above:
+            raise NotPlainError("it contains itself")
+        if not is_counted and id(one) in sizes:
+            continue
         inside = _inside(one)
         if is_counted:
             above.discard(id(one))
@@ -228,12 +232,12 @@ def _check_size(value: Any) -> None:
                 raise NotPlainError(f"it has more than {_MOST_VALUES:,} values")
             if levels > _DEEPEST:
                 raise NotPlainError(f"it has more than {_DEEPEST:,} levels of values")
-        elif id(one) in above:
-            raise NotPlainError("it contains itself")
-        elif inside and id(one) not in sizes:
+        elif inside:
             above.add(id(one))
             pending.append((one, True))
-            pending += [(part, False) for part in inside if isinstance(part, _CONTAINERS)]
+            # A list can name one container a million times: it is examined once.
+            inner = {id(part): part for part in inside if isinstance(part, _CONTAINERS)}
+            pending += [(part, False) for part in inner.values()]
 
 
 def _size(value: Any) -> int:

@@ -42,6 +42,12 @@ def one_text_named_often(times: int) -> bytes:
     )  # fmt: skip
 
 
+def one_dictionary_named_often(keys: int, times: int) -> bytes:
+    """Return a pickle of a list that names one dictionary many times."""
+    items = b"".join(b"J" + struct.pack("<i", key) + b"N" for key in range(keys))
+    return b"\x80\x02](}q\x00(" + items + b"u" + b"h\x00" * times + b"e."
+
+
 def turned(value: int, bits: int) -> int:
     return ((value << bits) | (value >> (64 - bits))) & _WORD
 
@@ -215,3 +221,18 @@ def test_a_plain_pickle_of_each_protocol_is_read() -> None:
 
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert plain_pickle.load(pickle.dumps(value, protocol)) == value
+
+
+def test_what_is_named_often_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, times, inside, steps = 3000, 5000, plain_pickle._inside, list[int]()
+
+    def counted(value: object) -> object:
+        found = inside(value)
+        steps.append(len(found))
+        return found
+
+    monkeypatch.setattr(plain_pickle, "_inside", counted)
+    with pytest.raises(plain_pickle.NotPlainError, match="more than 8,000,000 values"):
+        plain_pickle.load(one_dictionary_named_often(keys, times))
+
+    assert sum(steps) <= 4 * (keys + times)
