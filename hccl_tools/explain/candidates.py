@@ -290,14 +290,8 @@ def _ended_ranks(seen: Iterable[Seen], stopped: Sequence[Seen]) -> frozenset[int
         if is_end and one.place.rank is not None:
             found.add(one.place.rank)
         if "ended" in one.event.fields and (is_end or stops.is_after(one, stopped)):
-            found.update(_listed(one.event.fields["ended"]))
+            found |= number_list.distinct(one.event.fields["ended"], MOST_RANKS)
     return frozenset(found)
-
-
-def _listed(text: str) -> Iterable[int]:
-    for item in text.split(","):
-        if (found := number_list.span(item)) is not None:
-            yield from range(found[0], min(found[1], MOST_RANKS) + 1)
 
 
 def failures_of_ranks(case: Case) -> list[Seen]:

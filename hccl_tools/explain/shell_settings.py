@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -57,17 +58,16 @@ def explained(case: Case, first: Cause) -> Cause:
 def _started_on(start: Seen | None, ranks: Iterable[int]) -> list[str]:
     """Return the hosts of ranks by ``-H hosta:8,hostb:8``; [] if they do not have just these ranks."""
     hosts: list[str] = []
-    wanted, first = set(ranks), 0
+    wanted, first = sorted(set(ranks)), 0
     for item in (start.event.fields.get("value", "") if start is not None else "").split(","):
         name, _, slots = item.partition(":")
         number = whole_number(slots)
         if not name or number is None or len(slots) > _MOST_NAMED:
             return []
-        own = set(range(first, first + min(number, 1 << 17)))
-        first += len(own)
-        if own & wanted:
+        first += number
+        if number and (own := bisect_left(wanted, first)):
             hosts.append(name)
-            wanted -= own
+            wanted = wanted[own:]
     return [] if wanted else hosts
 
 

@@ -85,7 +85,7 @@ def candidates(devices: Collection[int], environ: Mapping[str, str], cann: str =
 
 def unreserved(ports: Collection[int], reserved: str) -> tuple[int, ...]:
     """Return the ports that ``reserved``, as in ip_local_reserved_ports, does not contain."""
-    kept = _numbers(reserved)
+    kept = number_list.distinct(reserved, _LAST_PORT)
     return tuple(port for port in ports if port not in kept)
 
 
@@ -95,14 +95,4 @@ def with_reserved(ports: Collection[int], reserved: str) -> str:
     >>> with_reserved(range(60000, 60016), "8080,9100-9101")
     '8080,9100-9101,60000-60015'
     """
-    return number_list.fold(sorted({*_numbers(reserved), *ports}))
-
-
-def _numbers(ports: str) -> set[int]:
-    """Return the ports of a list, each of which is looked at once: another host may have sent the list."""
-    found: set[int] = set()
-    end = 0
-    for low, high in sorted(filter(None, map(number_list.span, ports.split(",")))):
-        found.update(range(max(low, end), min(high, _LAST_PORT) + 1))
-        end = max(end, high + 1)
-    return found
+    return number_list.fold(sorted(number_list.distinct(reserved, _LAST_PORT).union(ports)))

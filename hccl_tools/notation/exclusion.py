@@ -8,6 +8,7 @@ brackets. The devices are a range in the grammar of :mod:`hccl_tools.notation.de
 from __future__ import annotations
 
 from _socket import AF_INET6, inet_pton  # As in table.addresses: `socket` takes 2 ms and 1 MB.
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -49,7 +50,11 @@ def parse(values: Sequence[str]) -> tuple[Exclusion, ...]:
     >>> [str(one) for one in parse(["node7:0,1@node8", "10.0.0.[3-4]", "[fd00::3]:0"])]
     ['node7:0,1', 'node8', '10.0.0.3', '10.0.0.4', '[fd00::3]:0']
     """
-    return tuple(one for value in values for item in _items(value) for one in _read(item.strip()))
+    every = (one for value in values for item in _items(value) for one in _read(item.strip()))
+    found = tuple(islice(every, number_list.MOST_HOSTS + 1))
+    if len(found) > number_list.MOST_HOSTS:
+        raise UsageError(f"{OPTION} names more than {number_list.MOST_HOSTS:,} hosts", hint=_GRAMMAR)
+    return found
 
 
 def matched(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bytes.
 _LARGEST_FILE = 4 << 20
+#: Names of a hostfile that are in it before: a host can have a line for each of its ranks.
+_MOST_REPEATED = 64 * MOST_HOSTS
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
 _WITH_NUMBER = re.compile(r"[^:]*:[0-9]+", re.ASCII)
@@ -53,11 +55,11 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     if len(hosts) > MOST_HOSTS:
         raise _unreadable(text, option, f"it has more than {MOST_HOSTS:,} hosts")
     if not hosts:
-        raise UsageError(f'{option} "{text}" has no host', hint=_GRAMMAR)
+        raise UsageError(f'{option} "{_shown(text)}" has no host', hint=_GRAMMAR)
     seen: set[str] = set()
     for host in hosts:
         if host in seen:
-            raise UsageError(f'{option} "{text}" has {host} twice', hint="list every host once")
+            raise UsageError(f'{option} "{_shown(text)}" has {host} twice', hint="list every host once")
         seen.add(host)
     return hosts
 
@@ -74,6 +76,7 @@ def read_hostfile(path: str) -> tuple[str, ...]:
         UsageError: A line cannot be read, or the file has no host.
     """
     hosts: dict[str, None] = {}
+    repeated = 0
     for number, line in enumerate(_lines(path), 1):
         fields = line.partition("#")[0].split()
         if not fields:
@@ -81,7 +84,14 @@ def read_hostfile(path: str) -> tuple[str, ...]:
         name, colon, count = fields[0].rpartition(":")
         if not colon or not count.isdecimal():
             name = fields[0]
-        hosts.update(dict.fromkeys(parse(name, option=f"{path}, line {number}:")))
+        before, own = len(hosts), parse(name, option=f"{path}, line {number}:")
+        hosts.update(dict.fromkeys(own))
+        repeated += before + len(own) - len(hosts)
+        if repeated > _MOST_REPEATED:
+            raise UsageError(
+                f"{path}, line {number}: more than {_MOST_REPEATED:,} names of the file are repeated",
+                hint="list each host once, with slots=N",
+            )
         if len(hosts) > MOST_HOSTS:
             raise UsageError(
                 f"{path}, line {number}: this is more than {MOST_HOSTS:,} hosts",
@@ -175,13 +185,14 @@ def _items(text: str, option: str) -> Iterator[str]:
 def _expanded(item: str, text: str, option: str) -> Iterator[str]:
     if not item:
         return
-    pieces = re.split(r"\[([^\]]*)\]", item)
-    choices = [_numbers(piece, text, option) if place % 2 else [piece] for place, piece in enumerate(pieces)]
+    choices: list[list[str]] = []
     count = 1
-    for choice in choices:
-        count *= len(choice)
-    if count > MOST_HOSTS:
-        raise _unreadable(text, option, f'"{item[:80]}" expands to {count:,} hosts, more than {MOST_HOSTS:,}')
+    # Each bracket can have 16,384 numbers, and a line thousands of brackets: the product is counted meanwhile.
+    for place, piece in enumerate(re.split(r"\[([^\]]*)\]", item)):
+        choices.append(_numbers(piece, text, option) if place % 2 else [piece])
+        count *= len(choices[-1])
+        if count > MOST_HOSTS:
+            raise _unreadable(text, option, f'"{item[:80]}" expands to more than {MOST_HOSTS:,} hosts')
     for parts in product(*choices):
         yield _checked("".join(parts), text, option)
 
@@ -192,7 +203,7 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
     for part in inside.split(","):
         span = number_list.span(part)
         if span is None:
-            raise _unreadable(text, option, f'"{part}" in brackets is not a number or a range')
+            raise _unreadable(text, option, f'"{_shown(part)}" in brackets is not a number or a range')
         first, last = span
         if last < first:
             raise _unreadable(text, option, f'"{part}" is in descending order')
@@ -209,11 +220,11 @@ def _checked(name: str, text: str, option: str) -> str:
         raise UsageError(f'{option.rstrip(":")}: "{name}" is not a host', hint=hint)
     why = why_not_a_host(name)
     if why and not text.isascii():
-        raise _unreadable(text, option, f'"{name}" {why}')
+        raise _unreadable(text, option, f'"{_shown(name)}" {why}')
     if why in _HINTS:
-        raise UsageError(f'{option.rstrip(":")}: "{name}" {why}', hint=_HINTS[why])
+        raise UsageError(f'{option.rstrip(":")}: "{_shown(name)}" {why}', hint=_HINTS[why])
     if why:
-        raise _unreadable(text, option, f'"{name}" {why}')
+        raise _unreadable(text, option, f'"{_shown(name)}" {why}')
     return name
 
 
@@ -229,5 +240,8 @@ def _unreadable(text: str, option: str, why: str) -> UsageError:
     if typed := look_alikes.mistyped(text):
         hint = typed[1] if _is_list(look_alikes.plain(text)) else _GRAMMAR
         return UsageError(f"{option.rstrip(':')}: {typed[0]}", hint=hint)
-    shown = text if len(text) <= 80 else text[:77] + "..."
-    return UsageError(f'cannot read {option} "{shown}": {why}', hint=_GRAMMAR)
+    return UsageError(f'cannot read {option} "{_shown(text)}": {why}', hint=_GRAMMAR)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."

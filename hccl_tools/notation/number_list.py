@@ -50,6 +50,22 @@ def parse(text: str, most: int = MOST) -> list[int]:
     return numbers
 
 
+def distinct(text: str, last: int) -> set[int]:
+    """Return the numbers of a list up to a last one, without what is no number or range.
+
+    Another user or host may have written the list: each number is made once, however often it is listed.
+
+    >>> sorted(distinct("8-9,x,0-2,1-3", 8))
+    [0, 1, 2, 3, 8]
+    """
+    found: set[int] = set()
+    end = 0
+    for low, high in sorted(filter(None, map(span, text.split(",")))):
+        found.update(range(max(low, end), min(high, last) + 1))
+        end = max(end, high + 1)
+    return found
+
+
 def fold(numbers: Iterable[int], separator: str = ",") -> str:
     """Return numbers in their order, consecutive numbers as ranges.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.explain import shell_settings
 from hccl_tools.explain.scanner import Scanner
 
 if TYPE_CHECKING:
@@ -212,3 +214,11 @@ def test_the_answer_says_what_and_what_to_do(command_line: CommandLine, line: st
     command_line.write("screen.txt", f"{line}\n")
 
     assert says in command_line("explain", "screen.txt").out.splitlines()[0]
+
+
+def test_slots_of_a_host_are_counted_without_a_list_of_them() -> None:
+    start: Any = SimpleNamespace(event=SimpleNamespace(fields={"value": "a:1048576,b:0,c:8,d:8"}))
+
+    assert shell_settings._started_on(start, [200_000]) == ["a"]
+    assert shell_settings._started_on(start, [5, 1_048_577]) == ["a", "c"]
+    assert shell_settings._started_on(start, [1 << 30]) == []

@@ -112,3 +112,8 @@ def test_colons_of_several_hosts_and_of_an_address(value: str, hint: str) -> Non
         exclusion.parse([value])
 
     assert (refused.value.hint or "").startswith(hint)
+
+
+def test_a_list_excludes_up_to_a_limit_of_hosts() -> None:
+    with pytest.raises(UsageError, match="--exclude names more than 16,384 hosts"):
+        exclusion.parse(["@".join(f"{sign}[1-9999]" for sign in "abcdefgh")])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.notation import host_list
 from hccl_tools.notation.host_list import fold, parse, read_hostfile
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_a_list_means_these_hosts_in_this_order(text: str, hosts: list[str]) -> 
         ("n[]", '"" in brackets is not a number or a range'),
         ("n[a-b]", '"a-b" in brackets is not a number or a range'),
         ("n[1-99999999]", "more than 16,384 hosts"),
-        ("n[1-1000][1-1000]", "expands to 1,000,000 hosts"),
+        ("n[1-1000][1-1000]", "expands to more than 16,384 hosts"),
         ("10.0.0.1-16", '"10.0.0.1-16" is not a host'),
         ("root@10.0.0.1", "names a user"),
         ("fe80::1", "has a colon"),
@@ -126,3 +127,36 @@ def test_many_ranges_count_together(tmp_path: Path) -> None:
     file.write_text("".join(f"a{number}x[0-9999]\n" for number in range(50)))
     with pytest.raises(UsageError, match="line 2: this is more than 16,384 hosts"):
         read_hostfile(str(file))
+
+
+def test_brackets_are_counted_before_they_are_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, calls = host_list._numbers, list[str]()
+
+    def counted(inside: str, text: str, option: str) -> list[str]:
+        calls.append(inside)
+        return numbers(inside, text, option)
+
+    monkeypatch.setattr(host_list, "_numbers", counted)
+    with pytest.raises(UsageError, match="expands to more than 16,384 hosts") as refused:
+        parse("n" + "[1-999]" * 500)
+
+    assert len(calls) == 2
+    assert len(refused.value.message) < 300
+
+
+def test_a_hostfile_repeats_names_up_to_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("n[1-16384]\n" * 16)
+    assert len(read_hostfile(str(file))) == 16384
+
+    file.write_text("n[1-16384]\n" * 300)
+    with pytest.raises(UsageError, match="line 66: more than 1,048,576 names of the file are repeated"):
+        read_hostfile(str(file))
+
+
+@pytest.mark.parametrize("text", ["n" * 5000, "n,n,n" + " " * 5000, "[" + "0" * 5000 + "]", "a@" * 5000])
+def test_a_message_does_not_repeat_a_long_text(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(text)
+
+    assert len(refused.value.message) < 300

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.notation.number_list import TooManyNumbersError, fold, parse, span
+from hccl_tools.notation.number_list import TooManyNumbersError, distinct, fold, parse, span
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,8 @@ def test_a_wrong_item_is_named() -> None:
 def test_a_list_has_a_most_of_numbers(text: str) -> None:
     with pytest.raises(TooManyNumbersError, match="more than 1,048,576 numbers"):
         parse(text)
+
+
+def test_numbers_that_are_listed_often_are_made_once() -> None:
+    assert distinct(",".join(["0-65535"] * 20_000), 65535) == set(range(65536))
+    assert distinct("", 5) == distinct("7,x", 5) == set()
