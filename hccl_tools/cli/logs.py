@@ -17,7 +17,7 @@ from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.launch.logs import viewer
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
-from hccl_tools.runs import directory, files, index, listing, names, remote
+from hccl_tools.runs import files, index, listing, names, own_runs, remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,8 +107,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
         if not follow and here and not any(map(os.path.getsize, here.values())):
             tell("the log is empty" if len(here) == 1 else "the logs are empty")
         sources += viewer.local(here, prefixed=prefixed, lines=lines)
-        # The output of another user must not control this user's terminal.
-        escape = sys.stdout.isatty() and not directory.is_own(found.path)
+        # What another user has written, or the author of an archive, must not control this user's terminal.
+        escape = sys.stdout.isatty() and bool(own_runs.why_strange(found.path, os.environ))
         viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from hccl_tools.runs import own_runs
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
@@ -84,3 +89,30 @@ def test_a_rank_in_place_of_a_run_without_a_latest_run(job: CommandLine, typed: 
 
 def test_another_name_is_not_taken_for_a_rank(job: CommandLine) -> None:
     assert "`hccl-tools jobs` lists the 1 run there" in job("logs", "rank").err
+
+
+def _on_a_terminal(job: CommandLine, *arguments: str) -> bytes:
+    """Return what a command writes to a terminal."""
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "hccl_tools", *arguments]
+    with subprocess.Popen(command, cwd=job.folder, stdin=subprocess.DEVNULL, stdout=there, stderr=there) as one:
+        os.close(there)
+        found = b""
+        with contextlib.suppress(OSError):  # EIO: the command has ended.
+            while data := os.read(here, 1 << 16):
+                found += data
+        os.close(here)
+    assert one.returncode == 0, found
+    return found
+
+
+def test_a_run_that_is_not_in_the_record_writes_no_escape_sequence(job: CommandLine) -> None:
+    run = job.folder / "log/20261127-101530-ab"
+    (run / "rank_0.log").write_bytes(b"a\x1b]52;c;eA==\x07\tb\n")
+
+    unpacked = _on_a_terminal(job, "logs", str(run), "--rank", "0")
+    own_runs.note(str(run), os.environ)
+    own = _on_a_terminal(job, "logs", str(run), "--rank", "0")
+
+    assert unpacked.endswith(b"a\\u001b]52;c;eA==\\u0007\tb\r\n")
+    assert own.endswith(b"a\x1b]52;c;eA==\x07\tb\r\n")
