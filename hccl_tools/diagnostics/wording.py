@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import pointer
 from hccl_tools.notation.phrases import operand, with_article
@@ -159,7 +160,18 @@ def next_step(report: Report) -> str:
 
 def quoted(text: str) -> str:
     """Return a value of a table in quotes, cut if it is long."""
-    return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE]}..."'
+    shown = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+    return f'"{without_marks(shown)}"'
+
+
+def as_json(value: Any) -> str:
+    """Return a value of a table on one line of JSON, for a message or hint."""
+    return without_marks(json.dumps(value, ensure_ascii=False))
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the marks of commands, in the escaped form of JSON: it could begin or end a command."""
+    return text.replace("`", r"\u0060")
 
 
 def reference(related: Related, file: str, place: SourceRange | None) -> str:

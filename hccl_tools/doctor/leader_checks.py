@@ -9,6 +9,7 @@ from hccl_tools.doctor.cross_host_checks import differences
 from hccl_tools.doctor.registry import Consequence, Finding, check
 from hccl_tools.host import hccl_variables
 from hccl_tools.host.naming import LEADERS, PORTS
+from hccl_tools.notation import host_list
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _other_addresses(name: str, stated: Mapping[str, str], cases: Cases) -> Iter
         yield Finding(
             f"{name}={stated[host]}: this name has the address {addresses[0]} here, not {right}",
             hosts=(host,),
-            remedy=f"correct the line of {stated[host]} in /etc/hosts, or the name server of this host",
+            remedy=f"correct the line of {host_list.named(stated[host])} in /etc/hosts, or the name server of this host",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.ping_results import stated_names
@@ -83,7 +84,9 @@ def variables_of_target(case: Case) -> Iterator[Finding]:
     for name, expected in wanted.items():
         found = case.environ.get(name)
         if found and found != expected:
-            yield Finding(f"{name}={found}, but the table has {expected}", remedy=f"set {name}={expected}")
+            yield Finding(
+                f"{name}={found}, but the table has {expected}", remedy=f"set {name}={quote(expected)}"
+            )
     visible = case.environ.get(_VISIBLE, "")
     if case.target == "mindspore" and case.devices and visible:
         words = (whole_number(word.strip()) for word in visible.split(","))

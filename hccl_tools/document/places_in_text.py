@@ -70,9 +70,8 @@ def of_cell(text: str, at: int, key: str) -> str:
 
 def how_to_write(text: str, at: int, key: str) -> str:
     """Return how to write a value of a device that is missing at a place; "" for other keys."""
-    device, server = _device_at(text, at), _server_at(text, at)
+    device, host = _device_at(text, at), f" on {_named_host(_server_at(text, at) or '')}"
     number = "N" if device is None else device
-    host = f" on {server}" if server else " on its host"
     quotes = "" if '"rank_list"' in text else ", in double quotes"
     if key == "device_ip":
         return f"write the address that `hccn_tool -i {number} -ip -g`{host} shows, in double quotes"
@@ -96,13 +95,19 @@ def left_out(text: str, at: int) -> str:
     if first > last:
         return plain
     server = _server_at(text, at)
-    host = f" on {server}" if server else " on the host"
+    host = f" on {_named_host(server)}" if server else " on the host"
     which, each = (f"device {first}", "") if first == last else (f"devices {first} to {last}", ", and so on")
     noun = "entry" if first == last else "entries"
     return (
         f"write the {noun} of {which} in their place, with a rank_id each: "
         f"`hccn_tool -i {first} -ip -g`{host} shows the address of device {first}{each}; {again}{host}"
     )
+
+
+def _named_host(text: str) -> str:
+    from hccl_tools.notation import host_list  # noqa: PLC0415  (2 ms; only for a hint)
+
+    return host_list.named(text)
 
 
 def _device_at(text: str, at: int) -> str | None:

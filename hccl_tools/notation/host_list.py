@@ -139,6 +139,14 @@ def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
     return None if len(name) <= _LONGEST and _NAME.fullmatch(name) else "is not a host name"
 
 
+def named(text: str) -> str:
+    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for another text.
+
+    A hint is a text of hccl-tools: what a file has in place of a host could end the quotes of a command.
+    """
+    return text if why_not_a_host(text, ipv6=True) is None else "its host"
+
+
 def is_ipv6(name: str) -> bool:
     """Return whether a text is an IPv6 address, without brackets or a zone."""
     try:

@@ -237,7 +237,7 @@ def right_name(subject: Subject, index: int) -> str:
     return (
         hint
         if name is None
-        else f'{hint}: by the order of the others, that of server {index + 1} is "{name}"'
+        else f"{hint}: by the order of the others, that of server {index + 1} is {quoted(name)}"
     )
 
 

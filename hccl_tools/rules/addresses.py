@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_columns import (
@@ -201,7 +200,7 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
                     continue
                 message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
                 if (own := _address_of(ips[row])) is not None:
-                    hint = f'write "{own}" in place of {json.dumps(ips[row])}, and the others in the same way'
+                    hint = f'write "{own}" in place of {as_json(ips[row])}, and the others in the same way'
                     yield Finding(
                         f"{message}: it is {'a list with' if type(ips[row]) is list else 'the number of'} the address",
                         subject.device_path(row, "device_ip"),

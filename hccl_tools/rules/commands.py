@@ -33,14 +33,10 @@ def host_of(text: str) -> str:
 
 
 def shown_host(text: str) -> str:
-    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for another text.
+    """Return a host of a table as the place of a command in a hint (``host_list.named``)."""
+    from hccl_tools.notation import host_list  # noqa: PLC0415  (2 ms; only for a hint)
 
-    A hint is a text of hccl-tools: what a table has in place of a host could end the quotes of a command.
-    """
-    from hccl_tools.notation.host_list import why_not_a_host  # noqa: PLC0415  (2 ms; only for a hint)
-
-    name = host_of(text)
-    return name if why_not_a_host(name, ipv6=True) is None else "its host"
+    return host_list.named(host_of(text))
 
 
 def on_host(subject: Subject, row: int) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_columns import addresses_read, packed_addresses
@@ -399,7 +400,7 @@ def other_copies(subject: Subject) -> dict[int, int]:
 
 def named_server(subject: Subject, index: int) -> str:
     """Return the name of a server in messages: its number in the file, from 1, and its server_id."""
-    return f'server {index + 1} ("{subject.table.servers[index].server_id}")'
+    return f"server {index + 1} ({quoted(subject.table.servers[index].server_id)})"
 
 
 def what_a_copy_needs(subject: Subject, index: int) -> str:

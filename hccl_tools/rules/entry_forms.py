@@ -10,9 +10,9 @@ import json
 import re
 from functools import reduce
 from operator import getitem
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.document import joined_tables
 from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.notation.hint import FILES
@@ -154,10 +154,12 @@ def _all_alike(value: Any, violation: Violation) -> tuple[str, str] | None:
     if name in _DEVICES:
         return _devices(value, violation, entries)
     if name == "server_list" and type(found) is str:
-        names = [one for one in entries if type(one) is str and "," not in one]
-        hosts = quote(",".join(names)[: 4 * _SHOWN]) if names and len(names) == len(entries) else "LIST"
+        from hccl_tools.notation.host_list import why_not_a_host  # noqa: PLC0415  (2 ms; only for a hint)
+
+        are_hosts = all(type(one) is str and why_not_a_host(one) is None for one in entries)
+        hosts = ",".join(entries)[: 4 * _SHOWN] if are_hosts else "LIST"
         hint = (
-            f'write each as {{"server_id": "{found[:_SHOWN]}", "device": [...]}} with the devices of the host; '
+            f'write each as {{"server_id": {quoted(found[:_SHOWN])}, "device": [...]}} with the devices of the host; '
             f"`hccl-tools gen --hosts {hosts}` asks the hosts and makes the whole table"
         )
         return "entries of server_list are the names of servers, without their devices", hint
@@ -179,7 +181,7 @@ def _devices(value: Any, violation: Violation, entries: list[Any]) -> tuple[str,
     rank = numbers[1] if len(numbers) > 1 else _rank_of_first(value, violation)
     device = numbers[0] if numbers else "0"
     parts = {"device_id": device, "device_ip": addresses[0] if addresses else "ADDRESS"}
-    shown = json.dumps({**parts, "rank_id": str(rank)} if has_rank else parts)
+    shown = as_json({**parts, "rank_id": str(rank)} if has_rank else parts)
     ways = []
     if not numbers:
         ways.append("the devices of each server are numbered from 0 on, if the addresses are in their order")
@@ -189,7 +191,7 @@ def _devices(value: Any, violation: Violation, entries: list[Any]) -> tuple[str,
         ways.append(f"`hccn_tool -i {device} -ip -g` on the host shows the address of device {device}")
     what = "rows of values" if type(first) is list else "addresses" if addresses else "device_ids"
     rest = f"; {', and '.join(ways)}" if ways else ""
-    own = json.dumps(row if type(first) is list else first)
+    own = as_json(row if type(first) is list else first)
     return f"entries of {name} are {what}, not objects", f"write {shown} in place of {own}, and so on{rest}"
 
 

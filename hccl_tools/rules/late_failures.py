@@ -284,7 +284,7 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
     message = "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
     first = subject.table.servers[0].server_id
     version = "" if subject.table.format == "1.2" else 'write "version": "1.2", and '
-    hint = f'{version}add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
+    hint = f'{version}add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": {quoted(first[:64])}}}, ...]}}], with an entry for each super pod'
     if (number := len(known) - len(set(known))) > 0:
         message += f", and {number} of them occur twice, so the servers are in several super pods"
         hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"

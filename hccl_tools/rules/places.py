@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation import invisible
 from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
@@ -120,7 +121,7 @@ def invisible_character(subject: Subject) -> Iterator[Finding]:
         elif (found := invisible.first(value)) and _is_read(path, table_format):
             right = invisible.without(value)
             yield Finding(
-                f"{_name(path)} has {found.name} {found.where}", path, f'delete it: "{right}"; `validate --fix` does',
+                f"{_name(path)} has {found.name} {found.where}", path, f"delete it: {quoted(right)}; `validate --fix` does",
                 right=right,
             )  # fmt: skip
 
@@ -149,7 +150,7 @@ def _of_key(
         yield Finding(
             f'the key "{right}" has {found.name} {found.where}, so that HCCL does not read it',
             (*path, key),
-            f'delete it: "{right}"; `validate --fix` does'
+            f"delete it: {quoted(right)}; `validate --fix` does"
             if is_free
             else f'delete this key: "{right}" is there, too',
             at_key=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.address_order import joined_names, usual_name
@@ -67,14 +68,14 @@ def _only_server(subject: Subject, unknown: str) -> str:
         or (is_damaged and (is_near(own, unknown) or host_of(own) == unknown))
         or usual_name(subject, index) == unknown
     ):
-        hint = f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'
+        hint = f'write "server_id": {quoted(unknown)} in server {index + 1} of server_list, which has {quoted(own)}'
         if packed(own.strip()) is None:
             return hint
         return (
-            f'if "{own}" replaces "{unknown}" in the job, write "{own}" here; if "{own}" was mistyped (`hostname -I` on the host prints its '
+            f"if {quoted(own)} replaces {quoted(unknown)} in the job, write {quoted(own)} here; if {quoted(own)} was mistyped (`hostname -I` on the host prints its "
             f"addresses), {hint}"
         )
-    hint = f'write "{own}", the only server of server_list that is in no super pod'
+    hint = f"write {quoted(own)}, the only server of server_list that is in no super pod"
     if packed(own) is None or packed(unknown) is None or is_near(own, unknown):
         return hint
     return f'{hint}, if it replaces "{unknown}" in the job; else correct server {index + 1} of server_list, which has "{own}"'
@@ -128,5 +129,5 @@ def missing_server_id(subject: Subject) -> str:
     """Return the hint on a server of a super pod without server_id: that of the only server that is in none."""
     rest = unplaced(subject)
     if len(rest) == without_server_id(subject) == 1:
-        return f'write "server_id": "{rest[0]}", the only server of server_list that is in no super pod'
+        return f'write "server_id": {quoted(rest[0])}, the only server of server_list that is in no super pod'
     return "write the server_id that the server has in server_list, as a string"

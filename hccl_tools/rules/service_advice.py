@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.diagnostics.wording import quoted, without_marks
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.commands import shown_host
@@ -169,12 +169,12 @@ def _same_devices(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]])
     """Return the finding on devices of a host that two instances have."""
     owner, number, host = pair[0], pair[1], _host(table, rows[0][1])
     ids = sorted(table.device_numbers[row] or 0 for _, row in rows)
-    names = table.instances[owner].name, table.instances[number].name
+    names = [without_marks(table.instances[one].name) for one in (owner, number)]
     which = f"device {fold(ids)}" if len(ids) == 1 else f"devices {fold(ids)}"
     verb, ips = "is" if len(ids) == 1 else "are", table.column("device_ip")
     other = next((one for one in rows if ips[one[0]] != ips[one[1]]), None)
     free = _unused(table, host, len(ids))
-    own = f"the device_id and the device_ip of other devices of {host}{free}"
+    own = f"the device_id and the device_ip of other devices of {shown_host(host)}{free}"
     command = f"`hccn_tool -i N -ip -g` on {shown_host(host)} shows the address of device N"
     if other is None:
         hint = f"write in {names[1]} {own}: {command}; if {names[1]} is on another host, write its server_id and its addresses"

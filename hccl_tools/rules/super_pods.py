@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.filled_columns import filled_servers, servers_filled
@@ -113,7 +112,7 @@ def _entry_faults(subject: Subject, entry: Any, index: int) -> Iterator[Finding]
                 alike=(f"servers of super pods: each is {said[0]}", said[1]),
             )
         elif isinstance(server, str):
-            right = f'{{"server_id": {json.dumps(server[:200], ensure_ascii=False)}}}'
+            right = f'{{"server_id": {as_json(server[:200])}}}'
             yield Finding(
                 f"a server of a super pod is the string {quoted(server)}, not an object with server_id",
                 where,
@@ -339,7 +338,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
 def _its_pod(subject: Subject, index: int) -> str:
     """Return the hint on a server that is in no super pod, with the command that shows its own."""
     server = subject.table.servers[index]
-    entry = json.dumps({"server_id": server.server_id[:64]}, ensure_ascii=False)
+    entry = as_json({"server_id": server.server_id[:64]})
     return (
         f"add {entry} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on "
         f"{shown_host(server.address)} shows it{_or_new_pod(subject)}"

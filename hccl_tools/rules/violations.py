@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import reduce
 from itertools import repeat
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
@@ -219,7 +219,7 @@ def _as_list(text: str) -> str:
     """Return a text with several values as a JSON list of them."""
     parts = _parts(text)
     several = f', and "{parts[0][:40]},..." as ["{parts[0][:40]}", ...]' if len(parts) == 1 else ""
-    return f'"{text[:40]}" as {json.dumps(parts[:8], ensure_ascii=False)}{several}'
+    return f"{quoted(text[:40])} as {as_json(parts[:8])}{several}"
 
 
 #: What the keys of an object stand for that is in the place of a list, by the key of the list.
@@ -448,7 +448,7 @@ def _in_place(violation: Violation, found: Any) -> str | None:
         return hint
     if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:
         parts = _parts(found)
-        return f"write a list of strings: {json.dumps(parts[:8], ensure_ascii=False)}" if parts else hint
+        return f"write a list of strings: {as_json(parts[:8])}" if parts else hint
     if violation.wanted == ("array",) and _is_keyed(found):
         return _as_entries(violation.path[-1], found)
     if violation.wanted == ("array",) and (shorter := _as_whole_entries(violation.path[-1], found)):

