@@ -170,7 +170,7 @@ def as_json(value: Any) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Return a text without the marks of commands, in the escaped form of JSON: it could begin or end a command."""
+    """Return a text with JSON's form of the marks of commands: it could begin or end a command."""
     return text.replace("`", r"\u0060")
 
 

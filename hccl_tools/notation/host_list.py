@@ -140,7 +140,7 @@ def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
 
 
 def named(text: str) -> str:
-    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for another text.
+    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for other texts.
 
     A hint is a text of hccl-tools: what a file has in place of a host could end the quotes of a command.
     """
@@ -195,7 +195,7 @@ def _expanded(item: str, text: str, option: str) -> Iterator[str]:
         return
     choices: list[list[str]] = []
     count = 1
-    # Each bracket can have 16,384 numbers, and a line thousands of brackets: the product is counted meanwhile.
+    # Each bracket can have 16,384 numbers, and a line thousands of brackets: the product is counted first.
     for place, piece in enumerate(re.split(r"\[([^\]]*)\]", item)):
         choices.append(_numbers(piece, text, option) if place % 2 else [piece])
         count *= len(choices[-1])

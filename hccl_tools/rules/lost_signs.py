@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from itertools import combinations
+from functools import cache
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
@@ -31,7 +32,7 @@ _MOST_DEVICES = 4096
 #: An address with fewer than three dots, or whose last number is lost.
 _FEW_DOTS, _NO_END = r"(?a)[0-9]+(?:\.[0-9]+){0,2}", r"(?a)(?:[0-9]{1,3}\.){3}[0-9]{0,2}"
 _LAST_DIGIT = "the last digit is missing"
-_DOTS, _OCTETS, _HIGHEST, _MOST_DIGITS = 3, 4, 255, 12
+_DOTS, _OCTETS, _HIGHEST, _LONGEST_OCTET, _MOST_DIGITS = 3, 4, 255, 3, 12
 #: The numbers of devices in the usual schemes of addresses: one network, and four networks of two devices.
 SCHEMES: tuple[Callable[[int], int], ...] = (
     lambda device: device,
@@ -70,6 +71,16 @@ def _number_of(text: str) -> int | None:
     return int.from_bytes(value, "big") if value is not None and len(value) == _OCTETS else None
 
 
+@cache
+def _cuts(length: int) -> list[tuple[int, ...]]:
+    """Return where dots can stand in a number of digits, so that one to three are between them."""
+    return [
+        cuts
+        for cuts in combinations(range(1, length), _DOTS)
+        if all(end - start <= _LONGEST_OCTET for start, end in pairwise((0, *cuts, length)))
+    ]
+
+
 def _with_dots(text: str) -> list[int]:
     """Return the addresses that a text with fewer dots can stand for."""
     digits = text.replace(".", "")
@@ -77,8 +88,8 @@ def _with_dots(text: str) -> list[int]:
         return []
     given = {at - text[:at].count(".") for at, sign in enumerate(text) if sign == "."}
     found = list[int]()
-    for cuts in combinations(range(1, len(digits)), _DOTS):
-        parts = [digits[start:end] for start, end in zip((0, *cuts), (*cuts, len(digits)), strict=True)]
+    for cuts in _cuts(len(digits)):
+        parts = [digits[start:end] for start, end in pairwise((0, *cuts, len(digits)))]
         if given.issubset(cuts) and all(int(one) <= _HIGHEST and str(int(one)) == one for one in parts):
             found.append(int.from_bytes(bytes(map(int, parts)), "big"))
     return found
@@ -240,11 +251,11 @@ def _follow_a_scheme(subject: Subject, values: Sequence[int | None]) -> bool:
 @shared
 def lost_names(subject: Subject) -> dict[int, Lost]:
     """Return the servers whose server_id is an address that has lost dots, with what it was by the order of the others."""
-    if "server_id" in subject.damaged:
+    if "server_id" in subject.damaged or len(subject.table.servers) > _MOST_DEVICES:
         return {}
     texts = [server.server_id for server in subject.table.servers]
     damaged = [at for at, text in enumerate(texts) if packed(text) is None and _with_dots(text)]
-    if not damaged or len(texts) > _MOST_DEVICES:
+    if not damaged:
         return {}
     valid = _valid(texts)
     right = _run(texts, range(len(texts)), valid)

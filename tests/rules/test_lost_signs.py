@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.rules import lost_signs
 from tests.rules.test_remedies import is_sound, one, report, servers
 from tests.support.tables import table
 
@@ -210,3 +212,27 @@ def test_server_ids_without_their_last_digit_are_one_cause(pods: int) -> None:
     assert 'they are "10.0.0.10" to "10.0.0.16"' in message
     assert hint.startswith('write "10.0.0.10" in place of "10.0.0.1"')
     assert 'change these places alone: elsewhere "10.0.0.1" is right' in hint
+
+
+def test_names_of_digits_in_a_large_table_are_not_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = table("1.0", lost_signs._MOST_DEVICES + 1, 1)
+    for index, server in enumerate(servers(value)):
+        server["server_id"] = str(100_100_100_100 + 7 * index)
+    examined, with_dots = list[str](), lost_signs._with_dots
+
+    def noted(text: str) -> list[int]:
+        examined.append(text)
+        return with_dots(text)
+
+    monkeypatch.setattr(lost_signs, "_with_dots", noted)
+    report(value, "a2")
+
+    assert not examined
+
+
+@pytest.mark.parametrize("length", range(4, 13))
+def test_dots_are_only_put_where_they_can_be(length: int) -> None:
+    every = combinations(range(1, length), 3)
+    right = [cuts for cuts in every if all(1 <= b - a <= 3 for a, b in pairwise((0, *cuts, length)))]
+
+    assert lost_signs._cuts(length) == right

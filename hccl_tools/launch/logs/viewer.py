@@ -141,7 +141,7 @@ def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list
 def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
     r"""Write logs to standard output until the run is over, or no source has more data.
 
-    ``escape`` writes unprintable characters as ``\u001b``, for logs of a run that is not in the record of launches.
+    ``escape`` writes unprintable characters as ``\u001b``, for logs of runs that are not in the record.
 
     Raises:
         InputError: A log could not be read to its end; all other logs were shown.
