@@ -94,10 +94,16 @@ class _Facts:
         places = map(Place, names, _known(table.device_numbers))
         self.place_of = dict(zip(_known(table.rank_numbers), places, strict=True))
         self.row_of = {place: row for row, place in enumerate(self.place_of.values())}
-        self.servers = {name: _server_values(table, name, found) for name, found in _servers(table).items()}
+        pods = super_pods(table)
+        self.servers = {
+            name: _server_values(pods.get(name), found) for name, found in _servers(table).items()
+        }
+        self._ranks: dict[str, list[int]] = {name: [] for name in self.servers}
+        for rank, at in sorted(self.place_of.items()):
+            self._ranks[at.server].append(rank)
 
     def ranks_of(self, server: str) -> ServerRanks:
-        return ServerRanks(server, sorted(rank for rank, at in self.place_of.items() if at.server == server))
+        return ServerRanks(server, self._ranks[server])
 
     def values(self, row: int) -> dict[str, tuple[Any, Any]]:
         """Return the normal form and the text of each value of a device."""
@@ -136,10 +142,9 @@ def _servers(table: RankTable) -> dict[str, str | None]:
     }
 
 
-def _server_values(table: RankTable, name: str, host_ip: str | None) -> dict[str, tuple[Any, Any]]:
-    pods = super_pods(table)
+def _server_values(pod: str | None, host_ip: str | None) -> dict[str, tuple[Any, Any]]:
     found = {"host_ip": (fingerprint.normal_address(host_ip), host_ip)} if host_ip else {}
-    return {**found, **({"super_pod_id": (pods[name], pods[name])} if name in pods else {})}
+    return {**found, **({} if pod is None else {"super_pod_id": (pod, pod)})}
 
 
 def compare(first: RankTable, second: RankTable) -> Difference:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hccl_tools.table.difference import compare
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.validation.checker import validate
+from tests.support.growth import steps
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -198,3 +199,17 @@ def texts_of(value: Any) -> Any:
 def read(file: Path, value: dict[str, Any]) -> Any:
     file.write_text(json.dumps(value))
     return validate(str(file)).table
+
+
+def test_tables_with_other_servers_are_compared_in_linear_time() -> None:
+    def taken(count: int) -> int:
+        tables = []
+        for name in "ab":
+            value = table("1.2", count, 2, 4)
+            text = json.dumps(value).replace('"server_id": "', f'"server_id": "{name}')
+            found = validate(text.encode(), product="a3").table
+            assert found is not None
+            tables.append(found)
+        return steps(lambda: compare(*tables))
+
+    assert taken(800) < 6 * taken(200)  # the square would be 16
