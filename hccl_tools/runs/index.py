@@ -19,7 +19,7 @@ from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.processes import procfs, run_files
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, names, run_processes
+from hccl_tools.runs import directory, files, lock_holder, names, run_processes
 from hccl_tools.runs.saved import SavedReport
 
 if TYPE_CHECKING:
@@ -394,13 +394,13 @@ def is_held(path: str) -> bool:
     """Return whether a launcher holds the lock of a run.
 
     Each user who can read the file can hold the lock. The lock is another user's if the launcher has recorded
-    its end and is not a process of this host. Without that record, the launcher may be in another container.
+    its end and is not a process of this host, or if ``lock_holder`` says so.
     """
     try:
         with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return not _has_left(path)
+        return not _has_left(path) and lock_holder.may_be_launcher(path)
     except OSError:
         return False
     return False

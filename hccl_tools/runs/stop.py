@@ -17,7 +17,7 @@ from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, hosts, index, names, run_processes
+from hccl_tools.runs import directory, files, hosts, index, lock_holder, names, run_processes
 
 if TYPE_CHECKING:
     from hccl_tools.runs.index import Run
@@ -28,8 +28,6 @@ _POLL_SECONDS = 0.05
 _SIGINT_DELAY_SECONDS = 0.3
 #: Seconds for SIGKILL to take effect.
 _KILL_SECONDS = 5.0
-#: Seconds of drift between the wall clock and the clock since boot.
-_CLOCK_DRIFT_SECONDS = 60.0
 
 
 class Stopped(NamedTuple):
@@ -95,16 +93,6 @@ def _processes(run: Run) -> list[int]:
     return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
-def _is_launcher(run: Run, pid: int) -> bool:
-    noted, process = files.holder(run.path), procfs.status(pid)
-    if process is None or pid <= 1 or procfs.user(pid) != directory.owner_of_processes(run.path):
-        return False
-    if noted.start:
-        return process.start == noted.start
-    # A run of an older version: the launcher started before it wrote its file.
-    return procfs.started(process) < noted.started + _CLOCK_DRIFT_SECONDS
-
-
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
     if run.state == "ended" and not left:
         return Stopped(True, f"{run.called} has already ended: exit code {run.exit_code}")
@@ -135,7 +123,7 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
 
 def _signal(run: Run, number: int) -> None:
     try:
-        procfs.send(run.pid, number, partial(_is_launcher, run))
+        procfs.send(run.pid, number, partial(lock_holder.is_launcher, run.path))
     except ProcessLookupError:
         # A launcher in another container holds the lock; here, its pid belongs to another process.
         if index.is_held(run.path):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.processes import procfs
-from hccl_tools.runs import files, index, own_runs
+from hccl_tools.runs import files, index, lock_holder, own_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,10 +134,10 @@ def test_a_pipe_in_a_run_directory_holds_up_nobody(sound: Path, name: str) -> No
     assert tools("stop", str(bad)).returncode in {0, 2}
 
 
-def running(run: Path, pid: int, *, start: int | None) -> int:
+def running(run: Path, pid: int, *, start: int | None, ago: float = 3600) -> int:
     """Let a run look as if a process were its launcher; return what holds its lock."""
     (run / "report.json").unlink()
-    noted = f"{pid}\n{os.uname().nodename}\n{time.time() - 3600}\nlaunch\n"
+    noted = f"{pid}\n{os.uname().nodename}\n{time.time() - ago}\nlaunch\n"
     (run / "launcher").write_text(noted + ("" if start is None else f"{start}\n"))
     descriptor = os.open(run / "launcher", os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -157,6 +157,78 @@ def test_stop_signals_no_process_that_has_the_number_of_a_launcher(
     assert done.returncode == 2
     assert f"process {victim.pid} is not the launcher of bad" in done.stderr
     assert victim.poll() is None
+
+
+@pytest.mark.parametrize("has_start", [True, False])
+def test_stop_signals_no_process_that_only_the_files_of_an_unpacked_run_name(
+    sound: Path, victim: subprocess.Popen[bytes], *, has_start: bool
+) -> None:
+    bad, status = copy(sound, "bad"), procfs.status(victim.pid)
+    assert status is not None
+    lock = running(bad, victim.pid, start=status.start if has_start else None, ago=-3600)
+
+    done = tools("stop", str(bad), "--now", "--wait", "0.1")
+
+    os.close(lock)
+    assert done.returncode == 2
+    assert f"process {victim.pid} is not the launcher of bad" in done.stderr
+    assert victim.poll() is None
+
+
+def test_stop_does_not_take_a_reader_for_the_launcher(sound: Path) -> None:
+    bad = copy(sound, "bad")
+    os.close(running(bad, 0, start=None))
+    with (
+        (bad / "launcher").open("rb") as opened,
+        subprocess.Popen(["sleep", "60"], stdin=opened) as reader,
+        (bad / "launcher").open("r+b") as written,
+        subprocess.Popen(["sleep", "60"], stdin=written) as writer,
+    ):
+        for one in (reader, writer):
+            noted = f"{one.pid}\n{os.uname().nodename}\n{time.time()}\nlaunch\n0\n"
+            (bad / "launcher").write_text(noted)
+            assert lock_holder.is_launcher(str(bad), one.pid) == (one is writer)
+            one.kill()
+
+
+@pytest.mark.bed
+def test_a_lock_of_another_user_does_not_make_a_run_running(
+    sound: Path, stranger: Stranger, victim: subprocess.Popen[bytes]
+) -> None:
+    bad = stranger.folder / "bad"
+    shutil.copytree(sound, bad)
+    os.close(running(bad, victim.pid, start=None, ago=-3600))
+    bad.chmod(0o755)
+    (bad / "launcher").chmod(0o644)
+    script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(flush=True); input()"
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", script, str(bad / "launcher")], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, user=stranger.user, group=stranger.user, extra_groups=[],
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        other.stdout.readline()
+        state = index.read(str(bad)).state
+        done = tools("stop", str(bad), "--wait", "0.1")
+        other.kill()
+
+    assert state == "killed"
+    assert "no process of the run is left on this host" in done.stderr
+    assert victim.poll() is None
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_lock_of_no_visible_process_is_believed_for_own_launches_only(
+    sound: Path, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
+) -> None:
+    """Such as the lock of a launcher in another container."""
+    run = sound if is_known else copy(sound, "bad")
+    lock = running(run, 0, start=None)
+    monkeypatch.setattr(lock_holder, "_holders", lambda _: [])
+    if is_known:
+        own_runs.note_report(str(run), os.environ)
+
+    assert index.is_held(str(run)) == is_known
+    os.close(lock)
 
 
 @pytest.mark.parametrize("is_reported", [True, False])
