@@ -59,7 +59,7 @@ _QUOTE_KEYS = (
 #: The characters at the beginning of a table by which its second beginning is found.
 _LEAST_HEAD = 24
 #: A command, which reads the whole file: the text around the table must be gone before.
-_COMMAND = re.compile(f"`|{FILES}")
+_COMMAND = re.compile("`|" + FILES)
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The problems of one file that a message names: each is that of the text without the ones before it.

@@ -112,9 +112,11 @@ def made(found: Found) -> Finding:
 
 
 def _hint(text: str) -> str:
-    """Return a hint of limited length; a command without its middle would have a quote that does not end."""
+    """Return a hint of limited length; without its middle, a quote of a command would end elsewhere."""
     hint = with_places(text)
-    return hint if len(hint) <= LONGEST_TEXT else f"{hint[:LONGEST_TEXT]} ..."
+    if len(hint) <= LONGEST_TEXT:
+        return hint
+    return f"{hint[:LONGEST_TEXT]} ..." if "'" in hint else shortened(hint)
 
 
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:

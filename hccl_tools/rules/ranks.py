@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.rules import right_texts
-from hccl_tools.rules.commands import how_device
+from hccl_tools.rules.commands import how_device, shown_host
 from hccl_tools.rules.copies import (
     LostDevices,
     absent_devices,
@@ -216,7 +216,7 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
             f"node {quoted(servers[index].server_id)} has no device {device}: add the entry of rank {rank}"
             for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
         ]
-        how = f"`hccl-tools gen` on {servers[index].server_id[:64]} prints it"
+        how = f"`hccl-tools gen` on {shown_host(servers[index].server_id)} prints it"
     else:
         shown = [
             f"{named_server(subject, index)} has no device {device}: add it with rank {rank} and its address"
@@ -423,7 +423,7 @@ def _own_values(subject: Subject, row: int) -> str:
     device, rank = devices[0], ranks[0]
     return (
         f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
-        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {server.address} shows it)"
+        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {shown_host(server.address)} shows it)"
     )
 
 
