@@ -42,7 +42,6 @@ REVIEWED = {
     ("hccl_tools.cli.launch_kubernetes", "len(loaded.table.servers)"): "a number",
     ("hccl_tools.cli.launch_kubernetes", "loaded.product"): "the name of a product",
     ("hccl_tools.document.places_in_text", "first"): "a number",
-    ("hccl_tools.document.explanation", "FILES"): "names of files, quoted where they are filled in",
     ("hccl_tools.rules.document", "product.name"): "the name of a product",
     ("hccl_tools.rules.document", "_file_names(len(value))"): "letters that stand for files",
     ("hccl_tools.rules.hosts", "device"): "a number",
