@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, count, devices
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import rank_devices, right_texts
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import (
     LostDevices,
@@ -149,6 +149,11 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             again[1],
         )
         return
+    copied = None if doubled_keys.joined(subject) else rank_devices.copied_from_devices(subject)
+    if copied is not None and doubled_keys.doubled_list(subject) is None:
+        if not copied.repeats:  # Else HCC203 reports it.
+            yield rank_devices.gap(subject, copied, _absent(subject))
+        return
     if start > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
         hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
@@ -198,6 +203,8 @@ def _gap_hint(subject: Subject) -> str:
             hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
+    elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
+        hint = f"{hint}, in the order that they have: {own}"
     return _with_lost_server(subject, hint)
 
 
@@ -290,6 +297,9 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
+    if (of_devices := rank_devices.copied_from_devices(subject)) is not None and of_devices.repeats:
+        yield rank_devices.repeated(subject, of_devices)
+        return
     yield from _copies(subject)
     copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
     copied |= refused_rows(subject)
