@@ -54,7 +54,11 @@ def of_each(subject: Subject, row: int) -> str:
 
 def how_super_device(subject: Subject, row: int) -> str:
     """Return the command that shows the super_device_id of a device."""
-    number = _number(subject, row)
+    return how_super_device_of(subject, row, _number(subject, row))
+
+
+def how_super_device_of(subject: Subject, row: int, number: int | None) -> str:
+    """Return the command that shows the super_device_id of a device of the server of a row."""
     place = "N -c M" if number is None else f"{number // _CHIPS} -c {number % _CHIPS}"
     what = "a device" if number is None else f"device {number}"
     return f"`npu-smi info -t spod-info -i {place}`{on_host(subject, row)} shows the SDID of {what}"
