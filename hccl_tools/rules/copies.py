@@ -332,14 +332,14 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     ):
         return None
     usual, times = Counter(sets).most_common(1)[0]
-    why = "unlike the other servers, "
+    why = f"unlike the other {'nodes' if table.format == '2.0' else 'servers'}, "
     if len(sets) == 1 or (len(sets) == 2 and times == 1):
         usual = max(sets, key=len)
         highest = max((number for number in usual if number is not None), default=0)
         is_short = highest < subject.product.device_limit and len(usual) not in WHOLE_MACHINES
         if is_short and (gap := frozenset(range(highest + 1))) - usual:
             usual = gap
-        why = "" if len(sets) == 1 else why.replace("servers", "server")
+        why = "" if len(sets) == 1 else why.replace("s, ", ", ")
     elif 2 * times <= len(sets):
         return None
     lost = [

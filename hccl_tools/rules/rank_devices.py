@@ -6,14 +6,15 @@ each server: a user who changes only the marked values gets a table that HCCL ac
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.number_list import fold, rank_list
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how_device
-from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, lost_devices
+from hccl_tools.rules.copies import WHOLE_MACHINES, LostDevices, absent_ranks, lost_devices
 from hccl_tools.rules.rank_order import first_of_run, is_between, named_devices, named_host
 from hccl_tools.rules.registry import Finding, shared
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: The most servers of which a hint names the ranks.
 _MOST_NAMED = 3
+#: The most lost devices that a hint names.
+_MOST_LOST = 4
 
 
 class Copied(NamedTuple):
@@ -53,14 +56,14 @@ def copied_from_devices(subject: Subject) -> Copied | None:
     table = subject.table
     if not subject.damaged.isdisjoint(("device_id", "rank_id")) or table.format == "group_list":
         return None
-    devices, ranks, owner = table.device_numbers, table.rank_numbers, table.server_of_row
+    ids, ranks, owner = table.device_numbers, table.rank_numbers, table.server_of_row
     offsets = dict[int, int]()
-    for device, rank, index in zip(devices, ranks, owner, strict=True):
+    for device, rank, index in zip(ids, ranks, owner, strict=True):
         if device is None or rank is None or rank < device:
             return None
         if offsets.setdefault(index, rank - device) != rank - device:
             return None
-    if len(offsets) < len(table.servers) or len({*zip(owner, devices, strict=True)}) < len(devices):
+    if len(offsets) < len(table.servers) or len({*zip(owner, ids, strict=True)}) < len(ids):
         return None
     of_each = [offsets[index] for index in sorted(offsets)]
     step = of_each[1] - of_each[0] if of_each[1:] else 0
@@ -147,11 +150,14 @@ def _rest(subject: Subject, copied: Copied) -> str:
         return ""
     rests = {index: {*range(whole)}.difference(own) for index, own in enumerate(lists)}
     short = [index for index, rest in rests.items() if rest]
-    if len({frozenset(rests[index]) for index in short}) != 1 or 1 < len(short) < len(servers):
+    if len({frozenset(rests[index]) for index in short}) != 1:
         return ""
     rest = sorted(rests[short[0]])
     ranks = rank_list([index * copied.step + one for index in short[:_MOST_NAMED] for one in rest])
-    where = named_host(subject, short[0]) if len(short) == 1 else "each server"
+    names = [named_host(subject, index) for index in short[:_MOST_NAMED]]
+    where = and_more(names, _MOST_NAMED, unlisted=len(short) - len(names))
+    if 1 < len(short) == len(servers):
+        where = "each node" if subject.table.format == "2.0" else "each server"
     many = len(rest) * len(short) > 1
     what = f"device{'s' if rest[1:] else ''} {fold(rest)} of {where}"
     return f"if it also uses {what}, add {'them' if many else 'it'} with {ranks}{' and so on' if short[_MOST_NAMED:] else ''}{_addresses(subject, short[0], rest[0], many=many)}"
@@ -163,6 +169,29 @@ def _addresses(subject: Subject, index: int, device: int, *, many: bool) -> str:
         return f" (`hccl-tools gen` on {subject.table.servers[index].server_id[:64]} prints the entries)"
     what, which = ("their addresses", "the first") if many else ("its address", "it")
     return f", and with {what} ({how_device(subject, index, device)} shows {which})"
+
+
+def add_lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
+    """Return the hint to add lost devices with the ranks that no device has."""
+    servers = subject.table.servers
+    index, device = lost.rows[0]
+    if subject.table.format == "2.0":
+        shown = [
+            f"{named_host(subject, index)} has no device {device}: add the entry of rank {rank}"
+            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
+        ]
+        how = f"`hccl-tools gen` on {servers[index].server_id[:64]} prints {'it' if len(ranks) == 1 else 'the first'}"
+    else:
+        shown = [
+            f"{named_host(subject, index)} has no device {device}: add it with rank {rank} and its address"
+            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
+        ]
+        how = f"{how_device(subject, index, device)} shows {'it' if len(ranks) == 1 else 'the first'}"
+        if len(ranks) > 1 and len(lost.of_server) == 1:
+            named, own = named_host(subject, index), devices([device for _, device in lost.rows])
+            shown = [f"{named} has no {own}: add them with {rank_list(ranks)} and their addresses"]
+            return f"{lost.why}{shown[0]} ({how})"
+    return f"{lost.why}{and_more(shown, _MOST_LOST, unlisted=len(ranks) - len(shown))} ({how})"
 
 
 def new_ranks(subject: Subject) -> str:
