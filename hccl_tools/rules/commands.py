@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
-from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table.addresses import QUERIES, is_loopback, query
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -39,17 +39,22 @@ def on_host(subject: Subject, row: int) -> str:
     return f" on {host_of(server.address)}" if known and not is_loopback(server.address.strip()) else ""
 
 
-def how(subject: Subject, row: int) -> str:
-    """Return the command that shows the address of a device."""
-    number = _number(subject, row)
+def address_query(subject: Subject) -> str:
+    """Return the arguments with which ``hccn_tool -i N`` shows an address of the family of the table."""
+    return query(subject.table.columns.get("device_ip", ()))
+
+
+def how(subject: Subject, row: int, family: str | None = None) -> str:
+    """Return the command that shows the address of a device; ``family`` is the one that is to be written, if it is certain."""
+    number, asked = _number(subject, row), address_query(subject) if family is None else QUERIES[family]
     if number is None:
-        return f"`hccn_tool -i N -ip -g`{on_host(subject, row)} shows the address of device N"
-    return f"`hccn_tool -i {number} -ip -g`{on_host(subject, row)} shows the address of device {number}"
+        return f"`hccn_tool -i N {asked}`{on_host(subject, row)} shows the address of device N"
+    return f"`hccn_tool -i {number} {asked}`{on_host(subject, row)} shows the address of device {number}"
 
 
-def of_each(subject: Subject, row: int) -> str:
+def of_each(subject: Subject, row: int, family: str | None = None) -> str:
     """Return the commands for several devices, of which the first is given."""
-    return f"{how(subject, row)}, and so on for each device on its own host"
+    return f"{how(subject, row, family)}, and so on for each device on its own host"
 
 
 def how_super_device(subject: Subject, row: int) -> str:
@@ -66,4 +71,6 @@ def how_super_device_of(subject: Subject, row: int, number: int | None) -> str:
 
 def how_device(subject: Subject, index: int, device: int) -> str:
     """Return the command that shows the address of a device that a server does not list."""
-    return f"`hccn_tool -i {device} -ip -g` on {host_of(subject.table.servers[index].address)}"
+    return (
+        f"`hccn_tool -i {device} {address_query(subject)}` on {host_of(subject.table.servers[index].address)}"
+    )

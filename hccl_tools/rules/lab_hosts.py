@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import host_of
+from hccl_tools.table.addresses import query
 from hccl_tools.table.hccl_numbers import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: The most devices of a host that are examined, and those that a sentence names.
 _MOST_DEVICES, _MOST_NAMED = 32, 8
@@ -117,7 +121,7 @@ def named(lost: list[tuple[str, int]]) -> str:
     )
 
 
-def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
+def how_to_add(lost: list[tuple[str, int]], ranks: list[int], ips: Iterable[str]) -> str:
     """Return the hint that adds devices that are missing, with their ranks if these are as many."""
     server, device = lost[0]
     with_ranks = ""
@@ -126,7 +130,7 @@ def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
             f" with rank{'s' if ranks[1:] else ''} {and_more([str(rank) for rank in ranks], _MOST_NAMED)}"
         )
     what = f"the instance of {named(lost)}" if len(lost) == 1 else f"the instances of {named(lost)}"
-    return f"add {what}{with_ranks}: `hccn_tool -i {device} -ip -g` on {host_of(server)[:64]} shows the address of device {device}"
+    return f"add {what}{with_ranks}: `hccn_tool -i {device} {query(ips)}` on {host_of(server)[:64]} shows the address of device {device}"
 
 
 class OneId(NamedTuple):

@@ -17,7 +17,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.rules import lab_hosts
 from hccl_tools.rules.commands import host_of
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.addresses import family, is_unset
+from hccl_tools.table.addresses import family, is_unset, query
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 from hccl_tools.table.model import Group, RankTable, Server
 
@@ -167,7 +167,7 @@ class _Lab:
                 return _Fault(
                     ("group_list",),
                     f"no instance has rank {and_more([str(rank) for rank in absent], 8)}: {lab_hosts.named(self.lost)} {verb} not listed",
-                    lab_hosts.how_to_add(self.lost, absent),
+                    lab_hosts.how_to_add(self.lost, absent, self.ips),
                 )
             return _Fault(
                 ("group_list",),
@@ -231,7 +231,9 @@ class _Lab:
         remedy = f"write {right} if all listed instances are in the job and none is missing"
         if self.lost:
             message += f": {lab_hosts.named(self.lost)} {'is' if len(self.lost) == 1 else 'are'} not"
-            remedy = lab_hosts.how_to_add(self.lost, lab_hosts.absent_ranks(self.listed, devices))
+            remedy = lab_hosts.how_to_add(
+                self.lost, lab_hosts.absent_ranks(self.listed, devices), [one.ip for one in self.listed]
+            )
         elif (
             listed < devices and listed / servers not in _AVERAGES and not self.subject.product.single_server
         ):
@@ -304,7 +306,7 @@ class _Lab:
         return _Fault(
             place,
             f'{message}, and no instance has device {again.missing} of server "{again.server}"',
-            f'write "device_id": "{again.missing}" and its address in {own}: `hccn_tool -i {again.missing} -ip -g` on '
+            f'write "device_id": "{again.missing}" and its address in {own}: `hccn_tool -i {again.missing} {query(self.ips)}` on '
             f"{host_of(again.server)} shows it",
             first,
         )
