@@ -446,7 +446,7 @@ def test_names_in_the_file_do_not_reach_the_terminal(command_line: CommandLine) 
 
     for command in ("validate", "show"):
         done = command_line(command, "cm.json")
-        assert done.code == 0
+        assert done.code == (1 if command == "validate" else 0)
         assert "cm.json#\\u001b[31mhccl.json: " in done.out
         assert "\x1b" not in done.out + done.err
 
@@ -588,3 +588,23 @@ def test_a_bar_that_is_missing_in_yaml_is_named(command_line: CommandLine, begin
     assert 'write "|" behind the key, `hccl.json: |`' in done.out
     command_line.write("cm.yaml", f"{text.rstrip()} |\n{rest}\n")
     assert "not a rank table" not in command_line("validate", "cm.yaml").out
+
+
+@pytest.mark.parametrize("write", [json.dumps, as_yaml])
+def test_a_config_map_that_is_given_as_a_table_ends_with_1(
+    command_line: CommandLine, write: Callable[[Any], str]
+) -> None:
+    text = write(config_map(hccl__json=GOOD))
+    for name in ("table.json", "cm.yaml"):
+        command_line.write(name, text)
+
+    done = command_line("validate", "table.json")
+
+    assert done.code == 1
+    assert (
+        "note: the exit code is 1, because a job cannot read the ConfigMap; `hccl-tools validate" in done.err
+    )
+    quiet = command_line("validate", "-q", "table.json")
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", "")
+    for named in ("table.json#hccl.json", "cm.yaml"):
+        assert command_line("validate", "-q", named).code == 0
