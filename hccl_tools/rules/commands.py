@@ -32,11 +32,22 @@ def host_of(text: str) -> str:
     return (name if found is None else found.right)[:64]
 
 
+def shown_host(text: str) -> str:
+    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for another text.
+
+    A hint is a text of hccl-tools: what a table has in place of a host could end the quotes of a command.
+    """
+    from hccl_tools.notation.host_list import why_not_a_host  # noqa: PLC0415  (2 ms; only for a hint)
+
+    name = host_of(text)
+    return name if why_not_a_host(name, ipv6=True) is None else "its host"
+
+
 def on_host(subject: Subject, row: int) -> str:
     """Return the host of a device as the end of a phrase: `` on 10.0.0.1``; "" if the table does not say it."""
     server = subject.table.servers[subject.table.server_of_row[row]]
     known = "server_id" not in subject.damaged and server.address.strip()
-    return f" on {host_of(server.address)}" if known and not is_loopback(server.address.strip()) else ""
+    return f" on {shown_host(server.address)}" if known and not is_loopback(server.address.strip()) else ""
 
 
 def address_query(subject: Subject) -> str:
@@ -44,12 +55,17 @@ def address_query(subject: Subject) -> str:
     return query(subject.table.columns.get("device_ip", ()))
 
 
-def how(subject: Subject, row: int, family: str | None = None) -> str:
-    """Return the command that shows the address of a device; ``family`` is the one that is to be written, if it is certain."""
-    number, asked = _number(subject, row), address_query(subject) if family is None else QUERIES[family]
-    if number is None:
-        return f"`hccn_tool -i N {asked}`{on_host(subject, row)} shows the address of device N"
-    return f"`hccn_tool -i {number} {asked}`{on_host(subject, row)} shows the address of device {number}"
+def how(subject: Subject, row: int, family: str | None = None, *, host: str = "") -> str:
+    """Return the command that shows the address of a device.
+
+    Args:
+        family: The family of the address that is to be written, if it is not that of the table.
+        host: Another host than that of the server of the device.
+    """
+    known, asked = _number(subject, row), address_query(subject) if family is None else QUERIES[family]
+    number = "N" if known is None else known
+    on = f" on {shown_host(host)}" if host else on_host(subject, row)
+    return f"`hccn_tool -i {number} {asked}`{on} shows the address of device {number}"
 
 
 def of_each(subject: Subject, row: int, family: str | None = None) -> str:
@@ -71,6 +87,4 @@ def how_super_device_of(subject: Subject, row: int, number: int | None) -> str:
 
 def how_device(subject: Subject, index: int, device: int) -> str:
     """Return the command that shows the address of a device that a server does not list."""
-    return (
-        f"`hccn_tool -i {device} {address_query(subject)}` on {host_of(subject.table.servers[index].address)}"
-    )
+    return f"`hccn_tool -i {device} {address_query(subject)}` on {shown_host(subject.table.servers[index].address)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import MERGE, and_more
 from hccl_tools.rules import bare_entries, flat_lists
@@ -165,7 +166,7 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
         program = "import json, sys; print(json.load(sys.stdin))"
         return Finding(
             "not a rank table: it is a table in a string",
-            hint=f"take it out: python3 -c '{program}' < OLD > NEW",
+            hint=f"take it out: python3 -c '{program}' < {FILES}",
         )
     return _other_value(value, found)
 
@@ -268,7 +269,7 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
 
     if document.data[offset] == 0:
         wide = places_in_text.wide_part(document.data.decode("latin-1"), offset)
-        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < OLD > NEW")
+        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < " + FILES)
         return Finding(f"{message}: {said}", hint=remedy, offset=offset)
     if (counted := explanation.of_numbered(document)) is not None:
         return Finding(counted.message, hint=counted.hint)

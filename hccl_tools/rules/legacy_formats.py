@@ -15,7 +15,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import lab_hosts
-from hccl_tools.rules.commands import host_of
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset, query
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
@@ -307,7 +307,7 @@ class _Lab:
             place,
             f'{message}, and no instance has device {again.missing} of server "{again.server}"',
             f'write "device_id": "{again.missing}" and its address in {own}: `hccn_tool -i {again.missing} {query(self.ips)}` on '
-            f"{host_of(again.server)} shows it",
+            f"{shown_host(again.server)} shows it",
             first,
         )
 

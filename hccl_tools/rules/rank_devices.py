@@ -13,7 +13,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.commands import how_device
+from hccl_tools.rules.commands import how_device, shown_host
 from hccl_tools.rules.copies import WHOLE_MACHINES, LostDevices, absent_ranks, lost_devices
 from hccl_tools.rules.rank_order import first_of_run, is_between, named_devices, named_host
 from hccl_tools.rules.registry import Finding, shared
@@ -166,7 +166,9 @@ def _rest(subject: Subject, copied: Copied) -> str:
 def _addresses(subject: Subject, index: int, device: int, *, many: bool) -> str:
     """Return how to find the addresses of devices that are not listed, of which the first is given."""
     if subject.table.format == "2.0":
-        return f" (`hccl-tools gen` on {subject.table.servers[index].server_id[:64]} prints the entries)"
+        return (
+            f" (`hccl-tools gen` on {shown_host(subject.table.servers[index].server_id)} prints the entries)"
+        )
     what, which = ("their addresses", "the first") if many else ("its address", "it")
     return f", and with {what} ({how_device(subject, index, device)} shows {which})"
 
@@ -180,7 +182,7 @@ def add_lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str
             f"{named_host(subject, index)} has no device {device}: add the entry of rank {rank}"
             for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
         ]
-        how = f"`hccl-tools gen` on {servers[index].server_id[:64]} prints {'it' if len(ranks) == 1 else 'the first'}"
+        how = f"`hccl-tools gen` on {shown_host(servers[index].server_id)} prints {'it' if len(ranks) == 1 else 'the first'}"
     else:
         shown = [
             f"{named_host(subject, index)} has no device {device}: add it with rank {rank} and its address"

@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules import rank_devices, right_texts
-from hccl_tools.rules.commands import address_query
+from hccl_tools.rules.commands import address_query, shown_host
 from hccl_tools.rules.copies import (
     LostDevices,
     absent_devices,
@@ -407,7 +407,7 @@ def _own_values(subject: Subject, row: int) -> str:
     device, rank = devices[0], ranks[0]
     return (
         f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
-        f"and the address of that device (`hccn_tool -i {device} {address_query(subject)}` on {server.address} shows it)"
+        f"and the address of that device (`hccn_tool -i {device} {address_query(subject)}` on {shown_host(server.address)} shows it)"
     )
 
 

@@ -123,7 +123,11 @@ def tables_in(outer: Outer, wanted: str | None = None) -> list[TableText]:
             TableText(
                 data,
                 name,
-                origin._replace(extract=_extract_command(entry), object_command=_fetch_command(entry, outer)),
+                origin._replace(
+                    extract=_extract_command(entry),
+                    extracted=_extracted(entry),
+                    object_command=_fetch_command(entry, outer),
+                ),
             )
         )
     return found
@@ -276,7 +280,11 @@ def _extract_command(entry: Entry) -> str:
     space = _namespace(entry)
     path = ".".join(("", str(entry.path[-2]), entry.key.replace(".", "\\.")))
     command = f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o jsonpath={quote(f'{{{path}}}')}"
-    return f"{command}{decode} > {file_here(entry.key, _USUAL_FILE)}"
+    return f"{command}{decode} > {_extracted(entry)}"
+
+
+def _extracted(entry: Entry) -> str:
+    return file_here(entry.key, _USUAL_FILE)
 
 
 def _namespace(entry: Entry) -> str:
