@@ -15,10 +15,12 @@ import click
 from hccl_tools.cli import language, options, wait_option
 from hccl_tools.diagnostics import kept, render
 from hccl_tools.diagnostics.placing import ReportOptions
+from hccl_tools.document.reading import is_stream
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.formats.endpoint_file import files_in
+from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation import screen
-from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.notation.phrases import did_you_mean, operand
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.programs.lookup import FAST
 from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for
@@ -114,7 +116,7 @@ class _Run:
         self.is_of_job = False
         self.wait = wait
         self.unreadable, self.failed, self.recommended_orjson = False, False, False
-        self.noted_product = False
+        self.noted_product = self.quiet = False
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
         """Yield the reports; a file that cannot be read is reported on stderr and skipped."""
@@ -161,7 +163,18 @@ class _Run:
             self._note_product(report)
             self._recommend_orjson(report)
             self._count(report)
+            if report.origin is not None and _is_given_as_table(file):
+                self._refuse_file(report)
             yield report
+
+    def _refuse_file(self, report: Report) -> None:
+        """Take into account that a job cannot read a file that is given as a table, whatever is in it."""
+        self.failed = True
+        if not self.quiet:
+            tell(
+                "note: the exit code is 1, because a job cannot read the ConfigMap; "
+                f"`hccl-tools validate {operand(report.file)}` checks the table alone"
+            )
 
     def _count(self, report: Report) -> None:
         """Take a report into account for the exit code."""
@@ -215,6 +228,12 @@ class _Run:
     def exit_code(self) -> int:
         """2 if a file cannot be read, else 1 if a table has an error, else 0."""
         return 2 if self.unreadable else int(self.failed)
+
+
+def _is_given_as_table(argument: str) -> bool:
+    """Return whether a user names a file as HCCL requires it of a table, and no key of a ConfigMap in it."""
+    file, key = config_maps.split(argument)
+    return key is None and not is_stream(file) and file.endswith(".json")
 
 
 def _of_shell() -> str:
@@ -288,8 +307,9 @@ def command(
     every table in it is checked, or only that of FILE#KEY.
 
     The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
-    usage is wrong. With --local each file is also compared with this host: its server, the devices present,
-    and their addresses.
+    usage is wrong. A ConfigMap in a .json file is refused by HCCL and `launch`: the exit code is 1, and that
+    of FILE#KEY, a .yaml file or standard input is that of the table. With --local each file is also compared
+    with this host: its server, the devices present, and their addresses.
     """
     if only_hccl and checks["target"] is not None:
         raise UsageError(
@@ -304,7 +324,9 @@ def command(
     gc.disable()
     checks["limit"] = None if fix else kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
-    run.noted_product = run.recommended_orjson = quiet  # They are advice, and the exit code is asked for.
+    run.quiet = run.noted_product = run.recommended_orjson = (
+        quiet  # They are advice, and the exit code is asked for.
+    )
     names, run.is_of_job = files or [_of_shell()], not files
     if fix:
         options.write(run.diffs(names, write=write))

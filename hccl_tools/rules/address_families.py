@@ -58,16 +58,18 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     message = f"device_ips are {own}, and those of the other devices {others}"
     related = (Related(subject.device_path(usual[0], "device_ip"), f"{others} here"),)
     are_equal = len(rare) == len(usual)  # As many of both kinds: nothing says which is wrong.
-    either = f"write addresses of one kind, all {others} or all {own}: {how(subject, rare[0])}, and {how(subject, usual[0])}"
+    either = f"write addresses of one kind, all {others} or all {own}: {how(subject, rare[0], others)}, or {how(subject, usual[0], own)}, and so on for each device"
     for row in dict.fromkeys(rare):
         yield Finding(
             f"{quoted(subject.table.device_ips[row])} is {own}, and the other device_ips are {others}",
             subject.device_path(row, "device_ip"),
-            either if are_equal else f"write the {others} address of the device: {how(subject, row)}",
+            either if are_equal else f"write the {others} address of the device: {how(subject, row, others)}",
             related,
             alike=(
                 message,
-                either if are_equal else f"write the {others} address of each: {of_each(subject, rare[0])}",
+                either
+                if are_equal
+                else f"write the {others} address of each: {of_each(subject, rare[0], others)}",
             ),
         )
 

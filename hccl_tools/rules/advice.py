@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import invisible
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import joined_names, order_of_addresses, usual_name
-from hccl_tools.rules.commands import how, of_each
+from hccl_tools.rules.commands import address_query, how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -319,7 +319,7 @@ def _of_a_host(subject: Subject, row: int) -> Finding:
         f'server_id "{text}" is the address of its own device {number}: one of the two is wrong',
         subject.server_path(index, "server_id"),
         f"write the address of the host as server_id{like}{known}; only if the device has another address, correct its device_ip: "
-        f"on that host, `hccn_tool -i {number} -ip -g` shows it",
+        f"on that host, `hccn_tool -i {number} {address_query(subject)}` shows it",
         (Related(subject.device_path(row, "device_ip"), "the same address here"),),
     )
 

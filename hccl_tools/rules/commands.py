@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
-from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table.addresses import QUERIES, is_loopback, query
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -46,22 +46,36 @@ def on_host(subject: Subject, row: int) -> str:
     return f" on {shown_host(server.address)}" if known and not is_loopback(server.address.strip()) else ""
 
 
-def how(subject: Subject, row: int, *, host: str = "") -> str:
-    """Return the command that shows the address of a device; ``host`` is another one than that of its server."""
-    known = _number(subject, row)
+def address_query(subject: Subject) -> str:
+    """Return the arguments with which ``hccn_tool -i N`` shows an address of the family of the table."""
+    return query(subject.table.columns.get("device_ip", ()))
+
+
+def how(subject: Subject, row: int, family: str | None = None, *, host: str = "") -> str:
+    """Return the command that shows the address of a device.
+
+    Args:
+        family: The family of the address that is to be written, if it is not that of the table.
+        host: Another host than that of the server of the device.
+    """
+    known, asked = _number(subject, row), address_query(subject) if family is None else QUERIES[family]
     number = "N" if known is None else known
     on = f" on {shown_host(host)}" if host else on_host(subject, row)
-    return f"`hccn_tool -i {number} -ip -g`{on} shows the address of device {number}"
+    return f"`hccn_tool -i {number} {asked}`{on} shows the address of device {number}"
 
 
-def of_each(subject: Subject, row: int) -> str:
+def of_each(subject: Subject, row: int, family: str | None = None) -> str:
     """Return the commands for several devices, of which the first is given."""
-    return f"{how(subject, row)}, and so on for each device on its own host"
+    return f"{how(subject, row, family)}, and so on for each device on its own host"
 
 
 def how_super_device(subject: Subject, row: int) -> str:
     """Return the command that shows the super_device_id of a device."""
-    number = _number(subject, row)
+    return how_super_device_of(subject, row, _number(subject, row))
+
+
+def how_super_device_of(subject: Subject, row: int, number: int | None) -> str:
+    """Return the command that shows the super_device_id of a device of the server of a row."""
     place = "N -c M" if number is None else f"{number // _CHIPS} -c {number % _CHIPS}"
     what = "a device" if number is None else f"device {number}"
     return f"`npu-smi info -t spod-info -i {place}`{on_host(subject, row)} shows the SDID of {what}"
@@ -69,4 +83,4 @@ def how_super_device(subject: Subject, row: int) -> str:
 
 def how_device(subject: Subject, index: int, device: int) -> str:
     """Return the command that shows the address of a device that a server does not list."""
-    return f"`hccn_tool -i {device} -ip -g` on {shown_host(subject.table.servers[index].address)}"
+    return f"`hccn_tool -i {device} {address_query(subject)}` on {shown_host(subject.table.servers[index].address)}"

@@ -173,7 +173,7 @@ def are_other_hosts(subject: Subject, indexes: Sequence[int]) -> bool:
 def repeated_entries(subject: Subject) -> dict[int, int]:
     """Return the rows with the device_id and addresses of an earlier row of their server, and another rank, with that row."""
     table = subject.table
-    if table.format not in ("1.0", "1.2") or not subject.damaged.isdisjoint(_COMPARED):
+    if table.format == "2.0" or not subject.damaged.isdisjoint(_COMPARED):
         return {}
     ips, ids, known = table.device_ips, table.device_numbers, packed_addresses(subject)
     texts = [text for text in ips if isinstance(text, str) and text]
@@ -333,14 +333,14 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     ):
         return None
     usual, times = Counter(sets).most_common(1)[0]
-    why = "unlike the other servers, "
+    why = f"unlike the other {'nodes' if table.format == '2.0' else 'servers'}, "
     if len(sets) == 1 or (len(sets) == 2 and times == 1):
         usual = max(sets, key=len)
         highest = max((number for number in usual if number is not None), default=0)
         is_short = highest < subject.product.device_limit and len(usual) not in WHOLE_MACHINES
         if is_short and (gap := frozenset(range(highest + 1))) - usual:
             usual = gap
-        why = "" if len(sets) == 1 else why.replace("servers", "server")
+        why = "" if len(sets) == 1 else why.replace("s, ", ", ")
     elif 2 * times <= len(sets):
         return None
     lost = [

@@ -12,6 +12,7 @@ from hccl_tools.document.strict_parser import Reader
 from hccl_tools.notation.phrases import MERGE
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding, shared
+from hccl_tools.table.addresses import query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,7 +210,7 @@ def stale_list(document: Document, duplicate: DuplicateKey) -> str | None:
         return f"both lists have the same devices, so that they cannot be joined: {either}"
     old, new = (quoted(str(one[device])[:_LONGEST_KEY]) for one in lists)
     return (
-        f"both lists have device {device}, so that one of them is old: `hccn_tool -i {device} -ip -g` on the host shows its address; "
+        f"both lists have device {device}, so that one of them is old: `hccn_tool -i {device} {query(own[device] for own in lists for device in common)}` on the host shows its address; "
         f"if it is {new}, delete the first list (line {lines[0]}), if it is {old}, the second one (line {lines[1]}), with the key "
         "and its comma"
     )

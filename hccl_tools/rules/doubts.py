@@ -8,6 +8,7 @@ complete, so that a higher count follows from the list only if something else co
 from __future__ import annotations
 
 import re
+from itertools import islice
 from os.path import basename
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,22 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import run_together, strays
 from hccl_tools.rules.clusters import listed_servers
-from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, names_of_hosts, server_copies
+from hccl_tools.rules.copies import (
+    WHOLE_MACHINES,
+    LostDevices,
+    absent_ranks,
+    lost_devices,
+    named_server,
+    names_of_hosts,
+    server_copies,
+)
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
+from hccl_tools.rules.rank_devices import add_lost
+from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
@@ -30,6 +41,8 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
+#: The most nodes that a reason names.
+_MOST_NODES = 3
 #: The numbers of devices that a job uses of each machine.
 _USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
 
@@ -298,7 +311,11 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
             f"its entries from {half} on are those before it again, as if a list was joined with itself"
         )
         return Doubt(repeated, f"remove the entries from {half} on; rank_count is then right")
-    gap = _of_ranks(subject)
+    gap, said = _of_ranks(subject), sizes(subject.path)
+    is_named = said is not None and said.fits(None, size)
+    lost = None if is_named else lost_devices(subject)
+    if lost is not None and lost.why and len(lost.rows) == stated - size:
+        return _lost_entries(subject, stated, lost, gap)
     entries = "entry" if stated - size == 1 else f"{stated - size} entries"
     both = f"add the missing {entries}, or, if none is missing, {right}"
     if gap:
@@ -307,10 +324,27 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
         either = f"{right} if all listed ranks belong to the job, or remove those that do not"
         is_numbered = "rank_id" not in subject.damaged and set(subject.table.rank_numbers) == set(range(size))
         return None if is_numbered else Doubt("", either)
-    said = sizes(subject.path)
     if said is not None and said.fits(None, stated):
         return Doubt(f"the file name says {said.text(None)}", both)
-    return None if said is not None and said.fits(None, size) else Doubt("", both)
+    return None if is_named else Doubt("", both)
+
+
+def _lost_entries(subject: Subject, stated: int, lost: LostDevices, gap: str) -> Doubt:
+    """Return the doubt about a rank_list in which nodes lack devices that other nodes have."""
+    absent = tuple(rank for rank in range(stated) if rank not in {*subject.table.rank_numbers})
+    are, size = "it is" if len(lost.rows) == 1 else "they are", len(subject.table)
+    number = " and number the ranks without a gap" if gap else ""
+    shown = [
+        f"{named_host(subject, index)} has no {devices(own)}"
+        for index, own in islice(lost.of_server.items(), _MOST_NODES)
+    ]
+    named = and_more(shown, _MOST_NODES, unlisted=len(lost.of_server) - len(shown))
+    add = f"{lost.why}{named}: add {'its entry' if len(lost.rows) == 1 else 'their entries'}"
+    if len(absent) == len(lost.rows):
+        add = add_lost(subject, lost, absent)
+    return Doubt(
+        gap or named, f'{add}; only if {are} left out on purpose, write "rank_count": {size}{number}'
+    )
 
 
 def on_group(

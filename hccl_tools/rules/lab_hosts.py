@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import shown_host
+from hccl_tools.table.addresses import query
 from hccl_tools.table.hccl_numbers import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: The most devices of a host that are examined, and those that a sentence names.
 _MOST_DEVICES, _MOST_NAMED = 32, 8
@@ -60,6 +64,48 @@ def lost_devices(listed: list[Instance]) -> list[tuple[str, int]]:
     return [(server, device) for server, own in sets.items() for device in sorted(usual - own)]
 
 
+class Copy(NamedTuple):
+    """An instance with the device and the address of an earlier one, and another rank.
+
+    Attributes:
+        place: Its place in instance_list.
+        first: That of the earlier one.
+        server: The server_id of both.
+        device: The device_id of both.
+        missing: The device that no instance of the server has in its place; None if the others do not show it.
+    """
+
+    place: int
+    first: int
+    server: str
+    device: int
+    missing: int | None
+
+
+def copies(listed: list[Instance]) -> dict[Any, Copy]:
+    """Return the instances that are copies of others of their server, by their place."""
+    first, again = dict[tuple[str, int, str], int](), dict[int, int]()
+    of_server: dict[str, list[int]] = {}
+    for one in listed:
+        seen = first.setdefault((one.server, one.device, one.ip), one.place)
+        if seen != one.place:
+            again[one.place] = seen
+        of_server.setdefault(one.server, []).append(one.device)
+    found = dict[Any, Copy]()
+    missing: dict[str, list[int]] = {}
+    for server in {listed[place].server for place in again}:
+        own = of_server[server]
+        others = [{*ids} for name, ids in of_server.items() if name != server and len({*ids}) == len(own)]
+        usual = others[0] if others else {*range(len(own))}
+        missing[server] = sorted(usual.difference(own)) if usual.issuperset(own) else []
+    for place, seen in again.items():
+        server, rest = listed[place].server, missing[listed[place].server]
+        of_this = [one for one in again if listed[one].server == server] if len(again) <= _MOST_NAMED else []
+        lacks = rest[of_this.index(place)] if of_this and len(rest) == len(of_this) else None
+        found[place] = Copy(place, seen, server, listed[place].device, lacks)
+    return found
+
+
 def absent_ranks(listed: list[Instance], number: int) -> list[int]:
     """Return the ranks below a number that no instance has."""
     known = {one.rank for one in listed}
@@ -76,7 +122,7 @@ def named(lost: list[tuple[str, int]]) -> str:
     )
 
 
-def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
+def how_to_add(lost: list[tuple[str, int]], ranks: list[int], ips: Iterable[str]) -> str:
     """Return the hint that adds devices that are missing, with their ranks if these are as many."""
     server, device = lost[0]
     with_ranks = ""
@@ -85,7 +131,7 @@ def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
             f" with rank{'s' if ranks[1:] else ''} {and_more([str(rank) for rank in ranks], _MOST_NAMED)}"
         )
     what = f"the instance of {named(lost)}" if len(lost) == 1 else f"the instances of {named(lost)}"
-    return f"add {what}{with_ranks}: `hccn_tool -i {device} -ip -g` on {shown_host(server)} shows the address of device {device}"
+    return f"add {what}{with_ranks}: `hccn_tool -i {device} {query(ips)}` on {shown_host(server)} shows the address of device {device}"
 
 
 class OneId(NamedTuple):

@@ -10,12 +10,14 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import lab_hosts
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.addresses import family, is_unset
+from hccl_tools.table.addresses import family, is_unset, query
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 from hccl_tools.table.model import Group, RankTable, Server
 
@@ -41,9 +43,10 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
     Instead: /para_plane_nic_location = "device"
     Hint: write "para_plane_nic_location": "device", or make a 1.0 table with `hccl-tools gen`: HCCL no longer documents this form
     """
-    for path, message, remedy in _Lab(subject).faults():
+    for path, message, remedy, first in _Lab(subject).faults():
         hint = f"{remedy or 'correct it here'}, or make a 1.0 table with `hccl-tools gen`: HCCL no longer documents this form"
-        yield Finding(f"lab table (deploy_mode): {message}", path, hint)
+        related = () if first is None else (Related(first, "first used here"),)
+        yield Finding(f"lab table (deploy_mode): {message}", path, hint, related)
 
 
 def as_table(value: dict[str, Any]) -> RankTable:
@@ -67,11 +70,15 @@ def as_table(value: dict[str, Any]) -> RankTable:
 
 
 class _Fault(NamedTuple):
-    """A fault of a lab table: its place, a sentence, and its remedy; "" if it follows from the sentence."""
+    """A fault of a lab table: its place, a sentence, and its remedy; "" if it follows from the sentence.
+
+    The last one is the place of a value that is used twice, if there is one.
+    """
 
     path: Path
     message: str
     remedy: str = ""
+    first: Path | None = None
 
 
 class _Lab:
@@ -83,10 +90,11 @@ class _Lab:
         self.places: list[tuple[Path, str]] = []
         self.server_ids: list[str] = []
         self.servers = 0
-        self.ips: set[str] = set()
+        self.ips: dict[str, Path] = {}
         self.names: set[str] = set()
         self.listed: list[lab_hosts.Instance] = []
         self.lost: list[tuple[str, int]] = []
+        self.copies: dict[Any, lab_hosts.Copy] | None = None
 
     def faults(self) -> Iterator[_Fault]:
         value = self.subject.value
@@ -159,7 +167,7 @@ class _Lab:
                 return _Fault(
                     ("group_list",),
                     f"no instance has rank {and_more([str(rank) for rank in absent], 8)}: {lab_hosts.named(self.lost)} {verb} not listed",
-                    lab_hosts.how_to_add(self.lost, absent),
+                    lab_hosts.how_to_add(self.lost, absent, self.ips),
                 )
             return _Fault(
                 ("group_list",),
@@ -223,7 +231,9 @@ class _Lab:
         remedy = f"write {right} if all listed instances are in the job and none is missing"
         if self.lost:
             message += f": {lab_hosts.named(self.lost)} {'is' if len(self.lost) == 1 else 'are'} not"
-            remedy = lab_hosts.how_to_add(self.lost, lab_hosts.absent_ranks(self.listed, devices))
+            remedy = lab_hosts.how_to_add(
+                self.lost, lab_hosts.absent_ranks(self.listed, devices), [one.ip for one in self.listed]
+            )
         elif (
             listed < devices and listed / servers not in _AVERAGES and not self.subject.product.single_server
         ):
@@ -273,8 +283,33 @@ class _Lab:
             if family(ip) is None or is_unset(ip):
                 yield _Fault((*path, "device_ip"), f'device_ip "{ip}" is not an address')
             elif ip in self.ips:
-                yield _Fault((*path, "device_ip"), f'device_ip "{ip}" is used twice')
-            self.ips.add(ip)
+                yield self._address_again(ip, path)
+            self.ips.setdefault(ip, path)
+
+    def _address_again(self, ip: str, path: Path) -> _Fault:
+        """Return the fault that two instances have one address, and that one is a copy of the other if it is."""
+        first, place = (*self.ips[ip], "device_ip"), (*path, "device_ip")
+        if self.copies is None:
+            self.copies = lab_hosts.copies(self.listed)
+        again = self.copies.get(path[3])
+        if again is None:
+            return _Fault(place, f'device_ip "{ip}" is used twice', first=first)
+        own = f"instance {again.place + 1}"
+        message = (
+            f"{own} is a copy of instance {again.first + 1} with another rank: both have device_id "
+            f'"{again.device}" and device_ip "{ip}"'
+        )
+        if again.missing is None:
+            return _Fault(
+                place, message, f"write the device_id and device_ip of another device in {own}", first
+            )
+        return _Fault(
+            place,
+            f'{message}, and no instance has device {again.missing} of server "{again.server}"',
+            f'write "device_id": "{again.missing}" and its address in {own}: `hccn_tool -i {again.missing} {query(self.ips)}` on '
+            f"{shown_host(again.server)} shows it",
+            first,
+        )
 
 
 def _count(text: Any) -> int | None:

@@ -8,6 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules.commands import shown_host
+from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
@@ -140,12 +141,35 @@ def _ranks_of_another_node(subject: Subject, name: str, again: dict[int, int]) -
     message = f"{own} and {others} have the same local_ids and device_ids in node {quoted(name)}"
     addresses = [[entry["addr"] for entry in levels[one][0]["rank_addr_list"]] for one in (row, seen)]
     if addresses[0] and addresses[0] == addresses[1]:
-        message += ", and the same addresses: an entry was copied"
-        hint = f"write the ids, addresses and net_instance_id of their own devices in {own}, or remove these entries"
-    else:
-        message += ": a node has each id once, so their net_instance_id is probably that of another node"
-        hint = f"write the net_instance_id of their own node in layer 0 of {own}; `hccl-tools gen` on that node shows it"
+        return _copied_entry(subject, name, again, (own, others))
+    message += ": a node has each id once, so their net_instance_id is probably that of another node"
+    hint = f"write the net_instance_id of their own node in layer 0 of {own}; `hccl-tools gen` on that node shows it"
     return Finding(message, ("rank_list", row, "level_list", 0, "net_instance_id"), hint, related)
+
+
+def _copied_entry(subject: Subject, name: str, again: dict[int, int], ranks: tuple[str, str]) -> Finding:
+    """Return the finding on ranks whose entries are those of other ranks but for the rank; ``ranks`` names both."""
+    (row, seen), (own, others) = next(iter(again.items())), ranks
+    rows = subject.table.servers[subject.table.server_of_row[row]].rows
+    absent, one = absent_devices(subject, rows), len(again) == 1
+    message = (
+        f"{own} {'is a copy' if one else 'are copies'} of {others} with another rank_id: device_id, local_id and addresses "
+        f"are the same in node {quoted(name)}"
+    )
+    whose, what = "its own device", "device_id, local_id and addresses"
+    if len(absent) == len(again):
+        missing = f"device{'' if one else 's'} {fold(absent)}"
+        message += f", and no rank of the node has {missing}"
+        whose = missing
+    left = len(subject.table) - len(again)
+    return Finding(
+        message,
+        ("rank_list", row, "device_id"),
+        f"write the {what} of {whose} in {own} (`hccl-tools gen` on {shown_host(name)} prints them); or, if {own} "
+        f"{'is' if one else 'are'} not in the job, remove {'its entry' if one else 'their entries'}, write "
+        f'"rank_count": {left}, and number the ranks without a gap',
+        (Related(("rank_list", seen, "device_id"), "the first of the two"),),
+    )
 
 
 def _strays(subject: Subject, again: dict[int, int]) -> tuple[dict[int, int], int] | None:

@@ -85,28 +85,31 @@ def right_ranks(subject: Subject) -> str:
     if len(of_server) > 1 and (shift := _shift(subject, odd)):
         which = "too high" if shift > 0 else "too low"
         return (
-            f"the ranks from {_named(subject, [first])} on are each {which} by {abs(shift)}: by the order of the others they are "
+            f"the ranks from {named_devices(subject, [first])} on are each {which} by {abs(shift)}: by the order of the others they are "
             f"{odd[first]}-{odd[[*odd][-1]]}"
         )
     shown = [
-        f"{_named(subject, rows)} {'has' if len(rows) == 1 else 'have'} {rank_list(odd[row] for row in rows)}"
+        f"{named_devices(subject, rows)} {'has' if len(rows) == 1 else 'have'} {rank_list(odd[row] for row in rows)}"
         for rows in of_server.values()
     ]
     return f"by the order of the others, {and_more(shown, _MOST_NAMED)}" if shown else ""
 
 
-def _named(subject: Subject, rows: list[int]) -> str:
+def named_devices(subject: Subject, rows: list[int]) -> str:
     """Return devices of one server with it: ``devices 0-7 of server 2 ("10.0.0.2")``."""
     table = subject.table
     index = table.server_of_row[rows[0]]
     ids = [number for row in rows if (number := table.device_numbers[row]) is not None]
-    where = (
-        f"node {quoted(table.servers[index].server_id)}"
-        if table.format == "2.0"
-        else named_server(subject, index)
-    )
     noun = "device" if len(ids) == 1 else "devices"
-    return f"{noun} {fold(ids, ', ') if ids == sorted(ids) else ', '.join(map(str, ids))} of {where}"
+    listed = fold(ids, ", ") if ids == sorted(ids) else ", ".join(map(str, ids))
+    return f"{noun} {listed} of {named_host(subject, index)}"
+
+
+def named_host(subject: Subject, index: int) -> str:
+    """Return a server, or the node of a 2.0 table, as messages name it."""
+    if subject.table.format == "2.0":
+        return f"node {quoted(subject.table.servers[index].server_id)}"
+    return named_server(subject, index)
 
 
 def first_of_run(numbers: list[int | None]) -> int:

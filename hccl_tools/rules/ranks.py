@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
-from hccl_tools.notation.phrases import and_more, count, devices
-from hccl_tools.rules import right_texts
-from hccl_tools.rules.commands import how_device, shown_host
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.rules import rank_devices, right_texts
+from hccl_tools.rules.commands import address_query, shown_host
 from hccl_tools.rules.copies import (
     LostDevices,
     absent_devices,
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 _UINT32_MAX = 0xFFFFFFFF
 #: The numbers of devices of a server that HCCL accepts where two are connected by HCCS.
 _HCCS_COUNTS = (1, 2, 4, 8)
-#: The most lost devices that a hint names.
-_MOST_LOST = 4
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
 
@@ -149,12 +146,17 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             again[1],
         )
         return
+    copied = None if doubled_keys.joined(subject) else rank_devices.copied_from_devices(subject)
+    if copied is not None and doubled_keys.doubled_list(subject) is None:
+        if not copied.repeats:  # Else HCC203 reports it.
+            yield rank_devices.gap(subject, copied, _absent(subject))
+        return
     if start > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
         hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
         lost, lacking = lost_devices(subject), absent_ranks(subject)
         if lost is not None and len(lost.rows) == len(lacking):
-            hint = f"{_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
+            hint = f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
         begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
         yield Finding(
             f"{_absent(subject)}: the ranks {begin}",
@@ -190,7 +192,7 @@ def _gap_hint(subject: Subject) -> str:
         return moved
     if lost is not None and len(lost.rows) == len(absent) and _are_allowed(subject, lost):
         are = "it is" if len(absent) == 1 else "they are"
-        return f"{_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
+        return f"{rank_devices.add_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
@@ -198,6 +200,8 @@ def _gap_hint(subject: Subject) -> str:
             hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
+    elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
+        hint = f"{hint}, in the order that they have: {own}"
     return _with_lost_server(subject, hint)
 
 
@@ -205,29 +209,6 @@ def _are_allowed(subject: Subject, lost: LostDevices) -> bool:
     """Return whether servers with their lost devices have a number of devices that the product allows."""
     sizes = [len(subject.table.servers[index].rows) + len(own) for index, own in lost.of_server.items()]
     return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
-
-
-def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
-    """Return the hint to add lost devices with the ranks that no device has."""
-    servers = subject.table.servers
-    index, device = lost.rows[0]
-    if subject.table.format == "2.0":
-        shown = [
-            f"node {quoted(servers[index].server_id)} has no device {device}: add the entry of rank {rank}"
-            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
-        ]
-        how = f"`hccl-tools gen` on {shown_host(servers[index].server_id)} prints it"
-    else:
-        shown = [
-            f"{named_server(subject, index)} has no device {device}: add it with rank {rank} and its address"
-            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
-        ]
-        how = f"{how_device(subject, index, device)} shows {'it' if len(ranks) == 1 else 'the first'}"
-        if len(ranks) > 1 and len(lost.of_server) == 1:
-            named, own = named_server(subject, index), devices([device for _, device in lost.rows])
-            shown = [f"{named} has no {own}: add them with {rank_list(ranks)} and their addresses"]
-            return f"{lost.why}{shown[0]} ({how})"
-    return f"{lost.why}{and_more(shown, _MOST_LOST, unlisted=len(ranks) - len(shown))} ({how})"
 
 
 def _with_lost_server(subject: Subject, right: str) -> str:
@@ -290,6 +271,9 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
+    if (of_devices := rank_devices.copied_from_devices(subject)) is not None and of_devices.repeats:
+        yield rank_devices.repeated(subject, of_devices)
+        return
     yield from _copies(subject)
     copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
     copied |= refused_rows(subject)
@@ -423,7 +407,7 @@ def _own_values(subject: Subject, row: int) -> str:
     device, rank = devices[0], ranks[0]
     return (
         f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
-        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {shown_host(server.address)} shows it)"
+        f"and the address of that device (`hccn_tool -i {device} {address_query(subject)}` on {shown_host(server.address)} shows it)"
     )
 
 

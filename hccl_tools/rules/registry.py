@@ -75,7 +75,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "advice": _ALL,
     "hosts": SERVER_LIST,
     "unusual_values": LEGACY,
-    "server_sizes": LEGACY,
+    "server_sizes": _ALL,
     "text_order": LEGACY,
     "spelling": _ALL,
     "endpoint_files": ("endpoints",),

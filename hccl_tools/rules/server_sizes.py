@@ -13,6 +13,7 @@ from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_device, shown_host
 from hccl_tools.rules.copies import lost_devices, named_server
+from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.super_pod_list import is_used
@@ -27,6 +28,8 @@ from hccl_tools.rules.surplus_devices import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.diagnostics.diagnostic import Path
+
 #: The fewest servers that can have different numbers of devices, and in which two or more can lack a device.
 _LEAST_OF_SIZES, _LEAST_SERVERS = 2, 3
 #: The most missing devices that are named one by one.
@@ -39,7 +42,7 @@ _LEAST_OF_PODS = 4
     "HCC639",
     "device-of-the-others-missing",
     "advice",
-    formats=LEGACY,
+    formats=(*LEGACY, "2.0"),
     needs=("device_ip", "device_id", "rank_id", "server_id"),
     source="the other servers of the table; HCCL accepts servers with different numbers of devices on some products (config.cc:483-530)",
 )
@@ -54,10 +57,7 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add device 7 with its address (`hccn_tool -i 7 -ip -g` on 10.0.0.4 shows it), and number the ranks again without a gap, if it was lost; if it is left out on purpose, nothing is to be done
     """
-    numbers, place = (
-        subject.table.rank_numbers,
-        "devices" if subject.table.format == "group_list" else "device",
-    )
+    numbers = subject.table.rank_numbers
     if not subject.product.even_servers and (surplus := surplus_devices(subject)):
         yield from _with_surplus(subject, surplus)
         return
@@ -65,19 +65,19 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
         return
     if subject.table.devices_of_each is not None or set(numbers) != set(range(len(numbers))):
         return
+    if (subject.table.declared or {}).get("rank_count", len(numbers)) != len(numbers):
+        return  # HCC204 reports it.
     if (short := _short_server(subject)) is not None:
         index, lacking = short
-        yield _smaller_server(subject, index, lacking, place)
+        yield _smaller_server(subject, index, lacking)
         return
     lost = lost_devices(subject) if len(subject.table.servers) >= _LEAST_SERVERS else None
     for index, device in lost.rows if lost is not None and len(lost.rows) <= _MOST_SINGLE else ():
         yield Finding(
-            f"{named_server(subject, index)} has no device {device}, unlike all other servers",
-            subject.server_path(index, place),
+            f"{named_host(subject, index)} has no device {device}, unlike all other {_noun(subject)}s",
+            _place(subject, index),
             move_hint(subject, [(index, device)])
-            or _add(
-                subject, f"device {device} with its address ({how_device(subject, index, device)} shows it)"
-            ),
+            or _add(subject, f"device {device} with its address ({_shown(subject, index, device)} shows it)"),
         )
 
 
@@ -122,25 +122,44 @@ def _short_server(subject: Subject) -> tuple[int, list[int]] | None:
     return (sets.index(small), sorted(lacking)) if len(lacking) == len(usual - small) else None
 
 
-def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str) -> Finding:
+def _smaller_server(subject: Subject, index: int, lacking: list[int]) -> Finding:
     """Return the finding on the only server with fewer devices."""
     rows = subject.table.servers[index].rows
-    others = "the other server" if len(subject.table.servers) == _LEAST_OF_SIZES else "all other servers"
-    shown = how_device(subject, index, lacking[0])
+    noun = _noun(subject)
+    others = f"the other {noun}" if len(subject.table.servers) == _LEAST_OF_SIZES else f"all other {noun}s"
+    shown = _shown(subject, index, lacking[0])
     if len(lacking) == 1:
-        message = f"{named_server(subject, index)} has no device {lacking[0]}, unlike {others}"
+        message = f"{named_host(subject, index)} has no device {lacking[0]}, unlike {others}"
         what = f"device {lacking[0]} with its address ({shown} shows it)"
     else:
         own = fold(sorted(one for row in rows if (one := subject.table.device_numbers[row]) is not None))
         has = "has" if len(subject.table.servers) == _LEAST_OF_SIZES else "have"
         message = (
-            f"{named_server(subject, index)} has {count(len(rows), 'device')} ({own}), and {others} {has} "
+            f"{named_host(subject, index)} has {count(len(rows), 'device')} ({own}), and {others} {has} "
             f"{len(rows) + len(lacking)}: devices {fold(lacking)} are perhaps missing"
         )
         what = f"devices {fold(lacking)} with their addresses ({shown} shows the first)"
     moved = move_hint(subject, [(index, device) for device in lacking])
     hint = moved or _add(subject, what, several=len(lacking) > 1)
-    return Finding(message, subject.server_path(index, place), hint)
+    return Finding(message, _place(subject, index), hint)
+
+
+def _place(subject: Subject, index: int) -> Path:
+    """Return the place of the devices of a server, or of the last rank of a node."""
+    if subject.table.format == "2.0":
+        return subject.device_path(subject.table.servers[index].rows[-1])
+    return subject.server_path(index, "devices" if subject.table.format == "group_list" else "device")
+
+
+def _noun(subject: Subject) -> str:
+    return "node" if subject.table.format == "2.0" else "server"
+
+
+def _shown(subject: Subject, index: int, device: int) -> str:
+    """Return the command that shows a device that is not listed."""
+    if subject.table.format == "2.0":
+        return f"`hccl-tools gen` on {shown_host(subject.table.servers[index].server_id)}"
+    return how_device(subject, index, device)
 
 
 def _add(subject: Subject, what: str, *, several: bool = False) -> str:
@@ -148,6 +167,8 @@ def _add(subject: Subject, what: str, *, several: bool = False) -> str:
     then = "number the ranks again without a gap"
     if subject.table.format == "group_list":  # It has no ranks, but the number of its devices.
         then = f"check that device_count counts {'them' if several else 'it'}"
+    elif subject.table.format == "2.0":
+        then = f"correct rank_count, and {then}"
     return f"add {what}, and {then}, if {was} lost; if {is_out} left out on purpose, nothing is to be done"
 
 

@@ -11,7 +11,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_order import likely_name, taken_names, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
-from hccl_tools.rules.commands import host_of, how, shown_host
+from hccl_tools.rules.commands import address_query, host_of, how, shown_host
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_filled_down, servers_filled
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -123,7 +123,7 @@ def _empty(subject: Subject, index: int) -> Finding:
         f"server_id of server {index + 1} is empty, and {what}: a program probably filled in a template with variables that were not set",
         path,
         f"set the variables and make the file again, or write the values of this host: its address as server_id{likely}, and the device_ips, "
-        f"as `hccn_tool -i {device} -ip -g` on it shows that of device {device}, and so on for each device",
+        f"as `hccn_tool -i {device} {address_query(subject)}` on it shows that of device {device}, and so on for each device",
     )
 
 

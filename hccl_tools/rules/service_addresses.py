@@ -11,7 +11,7 @@ from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_order import joined_names
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
-from hccl_tools.table.addresses import joined_ipv4, packed
+from hccl_tools.table.addresses import joined_ipv4, packed, query
 from hccl_tools.table.hccl_numbers import read_int
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _how(table: ServiceTable, row: int) -> str:
         "N" if device is None else device,
         f" on {host[:64]}" if _is_address(host) else " on its host",
     )
-    return f"write the address of the device: `hccn_tool -i {number} -ip -g`{on_host} shows it"
+    return f"write the address of the device: `hccn_tool -i {number} {query(table.column('device_ip'))}`{on_host} shows it"
 
 
 def _with_cause(finding: Finding, key: str, text: str) -> Finding:

@@ -12,8 +12,8 @@ from hccl_tools.notation import phrases
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import numbers, right_texts, spelling
 from hccl_tools.rules.address_order import READ
-from hccl_tools.rules.commands import how_super_device
-from hccl_tools.rules.copies import copied_rows
+from hccl_tools.rules.commands import how_super_device, how_super_device_of
+from hccl_tools.rules.copies import absent_devices, copied_rows, repeated_entries
 from hccl_tools.rules.filled_columns import filled_down, filled_runs
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.shared_values import claim, owners_of
@@ -238,6 +238,8 @@ def _one_repeated(
 ) -> Finding:
     """Return the finding on a super_device_id that occurs again; ``kind`` is how it is wrongly written."""
     seen, pod = first
+    if row in repeated_entries(subject):
+        return _in_a_copy(subject, row, seen)
     text, sdid = subject.table.column("super_device_id")[row], super_device_numbers(subject)[row]
     read = f'"{sdid}"' if text == str(sdid) else f'{quoted(text)}, read as "{sdid}",'
     return Finding(
@@ -248,6 +250,20 @@ def _one_repeated(
         (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
         alike=alike,
     )  # fmt: skip
+
+
+def _in_a_copy(subject: Subject, row: int, seen: int) -> Finding:
+    """Return the finding on a super_device_id in an entry that is a copy of another one but for its rank."""
+    absent = absent_devices(subject, subject.table.servers[subject.table.server_of_row[row]].rows)
+    number = absent[0] if len(absent) == 1 else None
+    return Finding(
+        f"super_device_id {quoted(subject.table.column('super_device_id')[row])} is used twice: the whole entry is a copy of the first "
+        "one (HCC404)",
+        subject.device_path(row, "super_device_id"),
+        f"write the SDID of {'the device that is missing' if number is None else f'device {number}'} in the entry that gets its "
+        f"device_id: {how_super_device_of(subject, row, number)}",
+        (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
+    )
 
 
 def _ask_both(subject: Subject, row: int, seen: int) -> str:

@@ -11,16 +11,36 @@ import re
 # Not ``socket``, which imports selectors and creates enums, and so adds 2 ms to each job start.
 from _socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from functools import lru_cache
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "AF_INET", "AF_INET6", "FAMILIES", "SIMULATED_NETWORK", "UNSET", "V2_CHECKS", "family", "inet_ntop",
-    "inet_pton", "is_eid", "is_host", "is_link_local", "is_loopback", "is_netmask", "is_set", "is_simulated",
-    "is_unset", "is_v2_ipv4", "is_v2_ipv6", "joined_ipv4", "packed",
+    "AF_INET",
+    "AF_INET6",
+    "FAMILIES",
+    "QUERIES",
+    "SIMULATED_NETWORK",
+    "UNSET",
+    "V2_CHECKS",
+    "family",
+    "inet_ntop",
+    "inet_pton",
+    "is_eid",
+    "is_host",
+    "is_link_local",
+    "is_loopback",
+    "is_netmask",
+    "is_set",
+    "is_simulated",
+    "is_unset",
+    "is_v2_ipv4",
+    "is_v2_ipv6",
+    "joined_ipv4",
+    "packed",
+    "query",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
@@ -139,3 +159,19 @@ def is_eid(text: str) -> bool:
 
 #: The check of the 2.0 parser for an address, by ``addr_type``.
 V2_CHECKS = {"IPV4": is_v2_ipv4, "IPV6": is_v2_ipv6, "EID": is_eid}
+
+
+#: The arguments with which ``hccn_tool -i N`` shows an address of each family.
+QUERIES = {"IPv4": "-ip -g", "IPv6": "-ip -inet6 -g"}
+#: The most addresses that are looked at for the family of a table.
+_MOST_SEEN = 64
+
+
+def query(texts: Iterable[object]) -> str:
+    """Return the arguments with which ``hccn_tool -i N`` shows addresses of the family of most texts.
+
+    >>> query(["192.168.1.1"]), query(["fd00::1", ""])
+    ('-ip -g', '-ip -inet6 -g')
+    """
+    seen = [text for text in islice(texts, _MOST_SEEN) if isinstance(text, str) and text]
+    return QUERIES["IPv6" if 2 * sum(":" in text for text in seen) > len(seen) else "IPv4"]

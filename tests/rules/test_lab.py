@@ -254,6 +254,40 @@ def test_an_instance_that_is_no_object_ends_no_check(wrong: object) -> None:
     assert validate(value).verdict == "refused"
 
 
+@pytest.mark.parametrize(("servers", "place", "device"), [(1, 6, 6), (2, 13, 5), (2, 15, 7)])
+def test_an_instance_that_is_a_copy_but_for_its_rank_is_told_whole(
+    servers: int, place: int, device: int
+) -> None:
+    value = table("lab", servers, 8)
+    instances(value)[place]["devices"] = instances(value)[place - 1]["devices"]
+    server = instances(value)[place]["server_id"]
+
+    (found,) = validate(value).findings
+
+    ip = instances(value)[place]["devices"][0]["device_ip"]
+    assert found.message == (
+        f"lab table (deploy_mode): instance {place + 1} is a copy of instance {place} with "
+        f'another rank: both have device_id "{device - 1}" and device_ip "{ip}", and no instance has device '
+        f'{device} of server "{server}"'
+    )
+    assert (found.hint or "").startswith(
+        f'write "device_id": "{device}" and its address in instance {place + 1}: '
+        f"`hccn_tool -i {device} -ip -g` on {server} shows it"
+    )
+    listed = ("group_list", 0, "instance_list")
+    assert found.related[0].path == (*listed, place - 1, "devices", 0, "device_ip")
+
+
+def test_two_instances_with_one_address_alone_are_no_copies() -> None:
+    value = table("lab", 1, 8)
+    instances(value)[6]["devices"][0]["device_ip"] = instances(value)[5]["devices"][0]["device_ip"]
+
+    (found,) = validate(value).findings
+
+    assert found.message == 'lab table (deploy_mode): device_ip "192.168.0.105" is used twice'
+    assert found.related
+
+
 def one_long_host(number: int) -> Any:
     """Return a table with one host of many devices, and as many of one device; one instance is missing."""
     value = table("lab", 1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -187,6 +188,8 @@ def _keys(entries: Sequence[Entry]) -> str:
 #: The name of the file of a table whose key is not a file name for the current folder.
 _USUAL_FILE = "hccl.json"
 _KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
+#: A key that YAML reads without quotes.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _DAMAGE_HINT = "`kubectl create configmap NAME --from-file=hccl.json` stores the text of a table correctly"
 
 
@@ -234,23 +237,29 @@ def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
         is_table = isinstance(entry.value, dict) and formats.detect(entry.value).format is not None
         if entry.decoded() is None and (is_table or _USUAL.fullmatch(entry.key)):
             hint = _as_text(entry, is_yaml=is_yaml) if is_table else _DAMAGE_HINT
-            return Explanation(f'"{entry.key}": {_damage(entry)}', entry.path, hint)
+            missing = ', because the "|" behind the key is missing' if is_table and is_yaml else ""
+            return Explanation(f'"{entry.key}": {_damage(entry)}{missing}', entry.path, hint)
     message = f"it is a Kubernetes ConfigMap, and none of its keys has a rank table: {_keys(entries)}"
     return Explanation(message, (), "specify a ConfigMap with a rank table")
 
 
 def _as_text(entry: Entry, *, is_yaml: bool) -> str:
-    """Return how to make the text of a table from a table that is an object in a ConfigMap."""
-    parts = "".join(f"[{part!r}]" for part in entry.path)  # A key may hold what ends a text in quotes.
-    module = "yaml" if is_yaml else "json"
-    read = "yaml.load(sys.stdin, yaml.BaseLoader)" if is_yaml else "json.load(sys.stdin)"
-    imports = "import json, sys, yaml" if module == "yaml" else "import json, sys"
-    program = f"{imports}; print(json.dumps({read}{parts}, indent=2))"
-    key, name, space = _extracted(entry), named(entry.name, "NAME"), _namespace(entry)
-    create = f"kubectl create configmap{space} {name} --from-file={key} --dry-run=client -o yaml"
+    """Return how to make text of a table that is an object in a ConfigMap; all else stays as it is."""
+    if is_yaml:
+        key = entry.key if _PLAIN.fullmatch(entry.key) else json.dumps(entry.key)
+        return (
+            f'write "|" behind the key, `{key}: |`, and the table as JSON in the lines below it, '
+            "indented: YAML then reads it as text"
+        )
+    keys = [json.dumps(part) for part in entry.path]  # A key may hold what ends a text in quotes.
+    value = f"o[{']['.join(keys)}]"
+    program = (
+        f"import json, sys; o = json.load(sys.stdin); {value} = json.dumps({value}, indent=2); "
+        "print(json.dumps(o, indent=2))"
+    )
     return (
-        f"write the table to a file of its own: python3 -c {quote(program)} < FILE > {key}; then make the "
-        f"ConfigMap from it: {create} | kubectl apply -f -"
+        "make the table the text of its key, with all else as it is: "
+        f"python3 -c {quote(program)} < OLD > NEW; then apply the new file with `kubectl apply -f`"
     )
 
 
