@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.notation import host_list
 from hccl_tools.notation.hint import FILES
 
 _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
@@ -70,7 +71,7 @@ def of_cell(text: str, at: int, key: str) -> str:
 
 def how_to_write(text: str, at: int, key: str) -> str:
     """Return how to write a value of a device that is missing at a place; "" for other keys."""
-    device, host = _device_at(text, at), f" on {_named_host(_server_at(text, at) or '')}"
+    device, host = _device_at(text, at), f" on {host_list.named(_server_at(text, at) or '')}"
     number = "N" if device is None else device
     quotes = "" if '"rank_list"' in text else ", in double quotes"
     if key == "device_ip":
@@ -95,19 +96,13 @@ def left_out(text: str, at: int) -> str:
     if first > last:
         return plain
     server = _server_at(text, at)
-    host = f" on {_named_host(server)}" if server else " on the host"
+    host = f" on {host_list.named(server)}" if server else " on the host"
     which, each = (f"device {first}", "") if first == last else (f"devices {first} to {last}", ", and so on")
     noun = "entry" if first == last else "entries"
     return (
         f"write the {noun} of {which} in their place, with a rank_id each: "
         f"`hccn_tool -i {first} -ip -g`{host} shows the address of device {first}{each}; {again}{host}"
     )
-
-
-def _named_host(text: str) -> str:
-    from hccl_tools.notation import host_list  # noqa: PLC0415  (2 ms; only for a hint)
-
-    return host_list.named(text)
 
 
 def _device_at(text: str, at: int) -> str | None:

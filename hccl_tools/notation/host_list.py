@@ -140,7 +140,7 @@ def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
 
 
 def named(text: str) -> str:
-    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for other texts.
+    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for other text.
 
     A hint is a text of hccl-tools: what a file has in place of a host could end the quotes of a command.
     """

@@ -16,6 +16,7 @@ from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.document import joined_tables
 from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.notation.hint import FILES
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
@@ -154,9 +155,7 @@ def _all_alike(value: Any, violation: Violation) -> tuple[str, str] | None:
     if name in _DEVICES:
         return _devices(value, violation, entries)
     if name == "server_list" and type(found) is str:
-        from hccl_tools.notation.host_list import why_not_a_host  # noqa: PLC0415  (2 ms; only for a hint)
-
-        are_hosts = all(type(one) is str and why_not_a_host(one) is None for one in entries)
+        are_hosts = all(type(one) is str and shown_host(one) == one for one in entries)
         hosts = ",".join(entries)[: 4 * _SHOWN] if are_hosts else "LIST"
         hint = (
             f'write each as {{"server_id": {quoted(found[:_SHOWN])}, "device": [...]}} with the devices of the host; '

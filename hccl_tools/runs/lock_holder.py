@@ -22,8 +22,8 @@ def may_be_launcher(path: str) -> bool:
     """Return whether the lock of a run, which is held, can be that of its launcher.
 
     The kernel does not list the locks of other hosts and containers, and those of some file systems under
-    another device. Without a list, the lock of a run of this user counts if the launcher has the file open, or
-    the run is in the record of launches.
+    another device. Without a list, the lock of a run of this user counts if the launcher has the file open,
+    or the run is in the record of launches.
     """
     try:
         owner, about = directory.owner_of_processes(path), _of_launcher(path)
@@ -43,8 +43,8 @@ def may_be_launcher(path: str) -> bool:
 def is_launcher(path: str, pid: int) -> bool:
     """Return whether a process is the launcher of a run: it can write the run's file of its launcher.
 
-    The content of that file is no proof. It is believed for a run in the record of launches whose process does
-    not show its files, if it has the time at which the process started.
+    The content of that file is no proof. It is believed for a run in the record of launches whose process
+    does not show its files, if it has the time at which the process started.
     """
     try:
         noted, process, writes = files.holder(path), procfs.status(pid), _writes(pid, _of_launcher(path))

