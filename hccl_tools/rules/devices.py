@@ -436,10 +436,15 @@ def _several_repeated(
     subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
 ) -> tuple[str, str] | None:
     """Return message and hint on all devices of a server that it lists several times; None for one device."""
-    found: dict[str, tuple[str, str] | None] = subject.memo.setdefault("several repeated", {})
+    found = _known_several_repeated(subject)
     if server_id not in found:  # A server may have as many findings as devices.
         found[server_id] = _of_all_repeated(subject, server_id, listed, absent)
     return found[server_id]
+
+
+@shared
+def _known_several_repeated(_subject: Subject) -> dict[str, tuple[str, str] | None]:
+    return {}
 
 
 def _of_all_repeated(

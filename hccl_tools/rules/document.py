@@ -10,7 +10,7 @@ from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import MERGE, and_more
 from hccl_tools.rules import bare_entries, flat_lists
-from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
+from hccl_tools.rules.registry import COUNTED, Finding, Input, rule
 from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     code="EI0014",
     source="config.cc:44-59, rank_table_info.cc:26",
 )
-def format_of_another_product(subject: Subject) -> Iterator[Finding]:
+def format_of_another_product(subject: Input) -> Iterator[Finding]:
     """The product does not read tables of this format.
 
     Ascend 950 reads only format 2.0, and no other product reads 2.0. The usual cause is a 1.0 table from an
@@ -67,7 +67,7 @@ def of_the_machine(other: Product, table_format: str) -> str:
     )
 
 
-def made_on_its_hosts(subject: Subject) -> str:
+def made_on_its_hosts(subject: Input) -> str:
     """Return how to make a table of the format of the product: the values of one are not in the other."""
     product = subject.product
     merged = ", and `hccl-tools merge` joins those of several hosts" if _servers(subject.value) > 1 else ""
@@ -92,7 +92,7 @@ def _node(rank: dict[str, Any]) -> Any:
 
 
 @rule("HCC110", "not-a-rank-table", "refused", code="EI0017", source="config.cc:44-59")
-def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
+def not_a_rank_table(subject: Input) -> Iterator[Finding]:
     """The document is not a rank table.
 
     Kubernetes objects, lists of hosts and prefill/decode device lists look similar, but HCCL does not read
@@ -119,7 +119,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
         yield _other_document(subject, found)
 
 
-def _other_document(subject: Subject, found: Detection) -> Finding:
+def _other_document(subject: Input, found: Detection) -> Finding:
     """Return the finding on a document that is not an object: a file of another kind, or tables in a list or string."""
     from hccl_tools.document import explanation  # noqa: PLC0415  (18 ms; only where something is wrong)
 
@@ -192,7 +192,7 @@ def _key_of_table(value: dict[str, Any]) -> str | None:
     stage="load",
     source="topoinfo_ranktableParser.cc:127 (nlohmann::json)",
 )
-def duplicate_key(subject: Subject) -> Iterator[Finding]:
+def duplicate_key(subject: Input) -> Iterator[Finding]:
     """An object contains the same key twice; HCCL silently uses the last value.
 
     Example: text {"version": "1.0", "version": "1.0"}
@@ -212,13 +212,13 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
 _LISTS, _BEGINNING = (b'"server_list"', b'"rank_list"', b'"group_list"'), 4096
 
 
-def _is_entry(subject: Subject) -> bool:
+def _is_entry(subject: Input) -> bool:
     """Return whether the file has entries of a table alone, all of which HCC110 reports."""
     return bare_entries.of_entries(subject.value, subject.document) is not None
 
 
 @rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")
-def ignored_text(subject: Subject) -> Iterator[Finding]:
+def ignored_text(subject: Input) -> Iterator[Finding]:
     """Text follows the closing brace of the table; HCCL ignores it.
 
     Example: text {"version": "1.0"} {"version": "1.0"}
@@ -244,7 +244,7 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="nlohmann/json 3.11.2, lexer::skip_bom; Python's json.load",
 )
-def byte_order_mark(subject: Subject) -> Iterator[Finding]:
+def byte_order_mark(subject: Input) -> Iterator[Finding]:
     """The file begins with a byte order mark, which HCCL skips and Python's json module refuses.
 
     Editors of Windows and Out-File of PowerShell write it. A program that reads the table itself, as training scripts in
@@ -347,7 +347,7 @@ def _starts(document: Document, start: int) -> list[int]:
     "advice",
     source="xllm collective_communicator.cpp:57-130, npu_rank_table_env.cpp",
 )
-def xllm_groups(subject: Subject) -> Iterator[Finding]:
+def xllm_groups(subject: Input) -> Iterator[Finding]:
     """A group of group_list has a server_list: xLLM finds the hosts of ranks there, but HCCL does not read it.
 
     xLLM searches server_list first, then the server_list of each group, and hands the same file to HCCL by

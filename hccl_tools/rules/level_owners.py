@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.level_exchanges import number_of
+from hccl_tools.rules.registry import shared
 from hccl_tools.rules.value_order import order_of
 
 if TYPE_CHECKING:
@@ -56,9 +57,15 @@ def _values(subject: Subject, place: tuple[Any, Any]) -> list[int] | None:
     return None if None in numbers else [number or 0 for number in numbers]
 
 
+@shared
+def _orders(_subject: Subject) -> dict[tuple[Any, Any], Order | None]:
+    """Return the orders of the addresses at the places for which they were asked."""
+    return {}
+
+
 def _order(subject: Subject, path: Path) -> Order | None:
     """Return the order of the addresses at the place of a path."""
-    known: dict[tuple[Any, Any], Order | None] = subject.memo.setdefault("orders of levels", {})
+    known = _orders(subject)
     place = (path[3], path[5])
     if place not in known:
         values = _values(subject, place)

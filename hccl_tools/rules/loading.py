@@ -10,7 +10,7 @@ from hccl_tools.document import links
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
 from hccl_tools.rules.document import text_after
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ _LEVELS = {"legacy": 87_000, "a5": 20_000}
 @rule(
     "HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127"
 )
-def broken_json(subject: Subject) -> Iterator[Finding]:
+def broken_json(subject: Input) -> Iterator[Finding]:
     """The file is not JSON that HCCL's parser accepts.
 
     Comments, trailing commas, single quotes and NaN are not valid JSON, although some guides print tables
@@ -64,7 +64,7 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="topoinfo_ranktableParser.cc:50-72, :155",
 )
-def file_name(subject: Subject) -> Iterator[Finding]:
+def file_name(subject: Input) -> Iterator[Finding]:
     """The real path of the file does not end in .json or contains .json twice, or the file name is ".json".
 
     HCCL resolves symbolic links and then requires that the first ".json" in the path, including folders, is at
@@ -101,7 +101,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_other_file(subject: Subject) -> bool:
+def _is_other_file(subject: Input) -> bool:
     """Return whether the file is of another kind, such as a script, which has its own name for good reason."""
     if subject.document is None or subject.document.problem is None:
         return False
@@ -119,7 +119,7 @@ def _is_other_file(subject: Subject) -> bool:
     stage="load",
     source="param_check.cc:75, hccl_common.h:83",
 )
-def too_large(subject: Subject) -> Iterator[Finding]:
+def too_large(subject: Input) -> Iterator[Finding]:
     """The table is larger than 40 MiB as HCCL serialises it: without blanks, and 1e5 as 100000.0.
 
     Example: size 41943041
@@ -146,7 +146,7 @@ def too_large(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="observed: crash of the parser with a stack of 8 MiB",
 )
-def nested_too_deep(subject: Subject) -> Iterator[Finding]:
+def nested_too_deep(subject: Input) -> Iterator[Finding]:
     """Objects and lists are nested so deeply that HCCL's parser overflows its stack.
 
     With the usual stack of 8 MiB, the parser reads about 87,000 levels (20,000 on Ascend 950). HCCL has
@@ -170,7 +170,7 @@ def nested_too_deep(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC104", "text-behind-the-table", "refused", stage="load", source="param_check_v2.cc:427")
-def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
+def text_behind_the_table(subject: Input) -> Iterator[Finding]:
     """Text follows the closing brace of the table, which the loader of Ascend 950 refuses.
 
     Base: a5
@@ -194,7 +194,7 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="topoinfo_ranktableParser.cc:178",
 )
-def status_not_completed(subject: Subject) -> Iterator[Finding]:
+def status_not_completed(subject: Input) -> Iterator[Finding]:
     """The status is not "completed", so HCCL waits.
 
     HCCL reads the file again every second and times out after 30 minutes. This is for cluster managers that
@@ -238,7 +238,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="externalinput.cc, env_config.cc, alg_env_config.cc; for Ascend 950 base_config_legacy.h, env_func.cc",
 )
-def job_variable(subject: Subject) -> Iterator[Finding]:
+def job_variable(subject: Input) -> Iterator[Finding]:
     """An environment variable of HCCL has an invalid value, so HCCL refuses every job.
 
     HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 also needs HCCL_INTRA_PCIE_ENABLE=1.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import with_article
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @rule("HCC895", "no-rank-table-for-target", "refused", source="RANK_TABLE_FILE of each framework")
-def no_rank_table(subject: Subject) -> Iterator[Finding]:
+def no_rank_table(subject: Input) -> Iterator[Finding]:
     """The file has another reader than the framework of --target, which reads rank tables.
 
     A service table of MindIE-Motor is a file of MindIE: it gets no such finding with --target mindie.

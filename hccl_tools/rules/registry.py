@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.formats import module
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.document.document import Document
     from hccl_tools.formats.host_files import Kind
+    from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
@@ -42,6 +43,7 @@ _READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file"), MIXTURE[0]
 #: The formats of rules that do not change HCCL's verdict on a table.
 BESIDE_HCCL = {LOCAL, MIXTURE, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _T = TypeVar("_T")
+_Input = TypeVar("_Input", bound="Input")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
@@ -118,59 +120,118 @@ class Finding(NamedTuple):
 if TYPE_CHECKING:
     #: A finding, or what makes it: a table may have a fault in every entry, and only the first are kept.
     Found = Finding | Callable[[], Finding]
+    _Check = Callable[[_Input], Iterable[Found]]
 #: A placeholder for each further fault that a rule only counts.
 COUNTED = Finding("")
 
 
-class Subject:
-    """The input of rules: the parsed document, the table read from it, and the product.
+class InputFacts(NamedTuple):
+    """What is known of the input of rules before a rule runs.
 
     Attributes:
-        product: The product for which the table is checked.
+        product: The product for which the input is checked.
+        value: The parsed document.
         document: The source of ``value``; ``None`` if the caller passed a parsed value or a table.
         path: The name of the file; ``None`` for bytes and standard input.
         not_json: Why the value that the caller passed is not JSON.
-        table: The table; set only for rules on tables.
-        memo: Results that several rules share, by function name; see ``shared``.
-        host: The state of this host; set only for ``validate --local``.
-        product_reason: Why the table is checked for this product.
-        product_is_assumed: Whether the product is a default instead of the user's choice.
+        is_directory: Whether a directory has the name of a file that is not a table.
+        env: The job's environment variables.
         kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
-        is_directory: Whether a directory has the name of such a file.
-        damaged: The keys of the table whose values were replaced, because they violate the schema.
+        product_reason: Why the input is checked for this product.
+        product_is_assumed: Whether the product is a default instead of the user's choice.
     """
 
-    damaged: frozenset[str] = frozenset()
-
-    def __init__(
-        self,
-        product: Product,
-        value: Any = None,
-        document: Document | None = None,
-        path: str | None = None,
-        *,
-        not_json: Finding | None = None,
-        is_directory: bool = False,
-        table: RankTable | None = None,
-        env: Mapping[str, str] = {},
-    ) -> None:
-        self.product, self.product_reason, self.product_is_assumed = product, "", False
-        self.value, self.document, self.path = value, document, path
-        self.not_json, self.is_directory, self.env = not_json, is_directory, env
-        self.kind: Kind | None = None
-        self.memo: dict[str, Any] = {}
-        self.table: RankTable = table  # type: ignore[assignment]
-        self.host: HostState = None  # type: ignore[assignment]
+    product: Product
+    value: Any = None
+    document: Document | None = None
+    path: str | None = None
+    not_json: Finding | None = None
+    is_directory: bool = False
+    env: Mapping[str, str] = {}
+    kind: Kind | None = None
+    product_reason: str = ""
+    product_is_assumed: bool = False
 
     @property
     def is_json(self) -> bool:
         """Whether the input is valid JSON."""
         return self.not_json is None and (self.document is None or self.document.problem is None)
 
+
+class Input:
+    """The input of rules on documents. Its attributes are those of ``InputFacts``, and never change.
+
+    Attributes:
+        facts: All of them, from which another input is made.
+        results: Results that several rules share, by the function that returns them; see ``shared``. Inputs
+            that are made from another one have the same: a function that needs more of its input than these
+            facts is not called before it is there.
+    """
+
+    def __init__(self, facts: InputFacts, results: dict[Any, Any] | None = None) -> None:
+        self.facts: Final = facts
+        self.results: Final = {} if results is None else results
+        self.product: Final = facts.product
+        self.value: Final = facts.value
+        self.document: Final = facts.document
+        self.path: Final = facts.path
+        self.not_json: Final = facts.not_json
+        self.is_directory: Final = facts.is_directory
+        self.env: Final = facts.env
+        self.kind: Final = facts.kind
+        self.product_is_assumed: Final = facts.product_is_assumed
+
     @property
-    def has_host(self) -> bool:
-        """Whether the state of this host is known."""
-        return self.host is not None
+    def is_json(self) -> bool:
+        """Whether the input is valid JSON."""
+        return self.facts.is_json
+
+
+class DamagedInput(Input):
+    """A document that violates the schema of its format, with the violations."""
+
+    def __init__(self, given: Input, violations: Violations) -> None:
+        super().__init__(given.facts, given.results)
+        self.violations: Final = violations
+
+
+class MixtureInput(Input):
+    """A mixture of xLLM, with the findings on the servers in its ``group_list``, which HCCL does not read."""
+
+    def __init__(self, given: Input, in_groups: tuple[Finding, ...]) -> None:
+        super().__init__(given.facts, given.results)
+        self.in_groups: Final = in_groups
+
+
+class HostFileInput(Input):
+    """An endpoint file or a root info with the state of this host (``validate --local``)."""
+
+    def __init__(self, given: Input, host: HostState) -> None:
+        super().__init__(given.facts, given.results)
+        self.host: Final = host
+
+
+class Subject(Input):
+    """The input of rules on tables: the table read from a document, or made in memory.
+
+    Attributes:
+        table: The table.
+        damaged: The keys of the table whose values were replaced, because they violate the schema.
+        is_version_1_1: Whether the table stands for one of version 1.1.
+    """
+
+    def __init__(
+        self,
+        given: Input,
+        table: RankTable,
+        damaged: frozenset[str] = frozenset(),
+        *,
+        is_version_1_1: bool = False,
+    ) -> None:
+        super().__init__(given.facts, given.results)
+        self.table: Final = table
+        self.damaged: Final = damaged
+        self.is_version_1_1: Final = is_version_1_1
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return the path of a device, or of one of its keys."""
@@ -186,14 +247,22 @@ class Subject:
         return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
 
 
-def shared(compute: Callable[[Subject], _T]) -> Callable[[Subject], _T]:
+class LocalSubject(Subject):
+    """A table with the state of this host (``validate --local``)."""
+
+    def __init__(self, subject: Subject, host: HostState) -> None:
+        super().__init__(subject, subject.table, subject.damaged)
+        self.host: Final = host
+
+
+def shared(compute: Callable[[_Input], _T]) -> Callable[[_Input], _T]:
     """Cache the result of a function for each subject, so that several rules can use it."""
 
     @wraps(compute)
-    def once(subject: Subject) -> _T:
-        if compute.__name__ not in subject.memo:
-            subject.memo[compute.__name__] = compute(subject)
-        result: _T = subject.memo[compute.__name__]
+    def once(subject: _Input) -> _T:
+        if compute not in subject.results:
+            subject.results[compute] = compute(subject)
+        result: _T = subject.results[compute]
         return result
 
     return once
@@ -207,7 +276,7 @@ class Rule(NamedTuple):
     """
 
     facts: RuleFacts
-    check: Callable[[Subject], Iterable[Found]]
+    check: Callable[[Any], Iterable[Found]]
     formats: tuple[str, ...]
     stage: Stage
     needs: tuple[str, ...]
@@ -227,7 +296,7 @@ def rule(
     stage: Stage | None = None,
     needs: tuple[str, ...] = (),
     words: str = "",
-) -> Callable[[Callable[[Subject], Iterable[Found]]], Callable[[Subject], Iterable[Found]]]:
+) -> Callable[[_Check[_Input]], _Check[_Input]]:
     """Declare a rule.
 
     Args:
@@ -242,7 +311,7 @@ def rule(
             that forbids it, if it is not the product's.
     """
 
-    def declare(check: Callable[[Subject], Iterable[Found]]) -> Callable[[Subject], Iterable[Found]]:
+    def declare(check: _Check[_Input]) -> _Check[_Input]:
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats

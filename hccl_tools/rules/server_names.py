@@ -105,8 +105,14 @@ def _no_address(subject: Subject, index: int, name: str) -> Finding:
         counted = f"{first} to {last} are counted on, as a spreadsheet fills a column"
         said, message = f"{said}: {counted}", f"{message}: {counted}"
         hint = "write the address that each of these hosts has, also of those below 256: `hostname -I` on the host prints its addresses"
-    alike = subject.memo.setdefault("no names", (said, hint))
+    alike = _alike(subject).setdefault("no names", (said, hint))
     return Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
+
+
+@shared
+def _alike(_subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return message and hint on several server_ids with one fault, as the first of them sets both, by the fault."""
+    return {}
 
 
 def _corrected(subject: Subject, index: int, name: str) -> Finding | None:
@@ -204,7 +210,7 @@ def _with_right(subject: Subject, index: int, found: address_texts.Corrected) ->
     hint = f'write "{right}" in place of {quoted(text)}, and the others in the same way, {where} them'
     return Finding(
         message, path, f'write "{right}", {where} this server_id', _same_text(subject, index),
-        alike=subject.memo.setdefault(f"faults {faults}", (f"server_ids have {faults}", hint)),
+        alike=_alike(subject).setdefault(faults, (f"server_ids have {faults}", hint)),
     )  # fmt: skip
 
 

@@ -323,12 +323,17 @@ def _all_repeated(
 
 def _claimed(subject: Subject, index: int, other: int) -> Claim:
     """Return which of two servers with the same super_device_ids is probably wrong."""
-    known: dict[tuple[int, int], Claim] = subject.memo.setdefault("claims of sdids", {})
+    known = _claims(subject)
     if (index, other) not in known:
         known[index, other] = claim(
             subject, (index, other), _owners_of_sdids(subject), str, "super_device_id"
         )
     return known[index, other]
+
+
+@shared
+def _claims(_subject: Subject) -> dict[tuple[int, int], Claim]:
+    return {}
 
 
 @shared

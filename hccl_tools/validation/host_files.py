@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.formats import Detection
-from hccl_tools.formats.host_files import kind_of, kind_of_name
-from hccl_tools.rules.registry import Subject, rules_for
+from hccl_tools.formats.host_files import kind_of_name
+from hccl_tools.rules.registry import HostFileInput, Input, InputFacts, Subject, rules_for
 from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:
@@ -33,16 +32,7 @@ def is_directory(file: str) -> bool:
     return kind_of_name(file) is not None and os.path.isdir(file)  # noqa: PTH112
 
 
-def recognise(subject: Subject) -> Detection | None:
-    """Set the kind of a document that is such a file, and return it as a detection; else return None."""
-    found = kind_of(subject.value, subject.path)
-    if found is None:
-        return None
-    subject.kind, reason = found
-    return Detection(None, reason)
-
-
-def check(subject: Subject, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
+def check(subject: Input, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
     """Collect the findings on such a file; values are checked only if the structure is right.
 
     Args:
@@ -53,13 +43,13 @@ def check(subject: Subject, findings: Findings, host: Callable[[RankTable], Host
     if findings.run(early, subject):
         return
     if host is not None:
-        subject.host = host(_devices_as_table(subject))
+        subject = HostFileInput(subject, host(_devices_as_table(subject)))
     findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
     if subject.kind == "rootinfo":
         _check_as_table(subject, findings)
 
 
-def _devices_as_table(subject: Subject) -> RankTable:
+def _devices_as_table(subject: Input) -> RankTable:
     """Return a table with only the device ids of the file, which is all that the comparison reads."""
     from hccl_tools.rules.host_files_local import device_ids  # noqa: PLC0415  (30 ms; only for --local)
 
@@ -67,7 +57,7 @@ def _devices_as_table(subject: Subject) -> RankTable:
     return RankTable(FORMAT, [Server("", range(len(ids)))], {"device_id": list(ids)})
 
 
-def _check_as_table(subject: Subject, findings: Findings) -> None:
+def _check_as_table(subject: Input, findings: Findings) -> None:
     """Collect the findings on the table that HCCL makes of a root info."""
     from hccl_tools.rules.root_info import seen_as_table  # noqa: PLC0415  (30 ms)
 
@@ -76,5 +66,5 @@ def _check_as_table(subject: Subject, findings: Findings) -> None:
         table = formats.read({**value, "rank_count": len(value["rank_list"])}, FORMAT)
     except formats.StructureError:
         return  # the schema of root infos found it
-    seen_as = Subject(subject.product, value, table=table, env=subject.env)
+    seen_as = Subject(Input(InputFacts(subject.product, value, env=subject.env)), table)
     findings.run((rule for rule in rules_for(FORMAT) if rule.facts.id in _OF_TABLES), seen_as)

@@ -10,7 +10,7 @@ from hccl_tools.host import host_state
 from hccl_tools.host.recognition import Recognised, recognise
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import LOCAL, Subject, rules_for
+from hccl_tools.rules.registry import LOCAL, Input, InputFacts, LocalSubject, Subject, rules_for
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.validation.checker import validate
 
@@ -81,8 +81,8 @@ def compare(report: Report, state: HostState) -> tuple[Diagnostic, ...]:
     """Return the findings of the rules that compare a host with the table of a report."""
     if report.table is None:
         return ()
-    subject = Subject(PRODUCTS[report.product], document=report.document, table=report.table)
-    subject.host = state
+    given = Input(InputFacts(PRODUCTS[report.product], document=report.document))
+    subject = LocalSubject(Subject(given, report.table), state)
     findings = Findings(KEPT, lambda _rule: True)
     findings.run(rules_for(LOCAL[0]), subject)
     return tuple(findings.kept)
