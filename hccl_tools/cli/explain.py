@@ -26,7 +26,7 @@ from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.explain.runs import read_parts
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
-from hccl_tools.launch.planning import script_kind
+from hccl_tools.launch.planning import program_check
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
 from hccl_tools.processes import run_files
@@ -245,7 +245,7 @@ def _refuse_other_file(word: str) -> None:
     Raises:
         UsageError: The file is one of these.
     """
-    if script_kind.is_table(word):
+    if program_check.is_table(word):
         checks = f"`hccl-tools validate {operand(word)}` checks it"
         raise UsageError(f"{word} is a rank table, not a log", hint=checks)
     if word.endswith(".py") and os.path.isfile(word):  # noqa: PTH113  (not loaded for it)

@@ -15,7 +15,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, host_ports, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.launch.planning import composition, ports, table_file, table_source
+from hccl_tools.launch.planning import composition, ports, table_source
 from hccl_tools.launch.planning.environment import JobFacts
 from hccl_tools.launch.planning.placement import place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import VisibleDevices
@@ -329,7 +329,7 @@ def _size_options(request: LaunchRequest) -> str | None:
     """Return the options for a job as large as the table of a request; ``None`` if it cannot be used."""
     try:
         located = table_source.locate(request.table, {})
-        loaded = table_file.load_file(located[0], request.table, {}) if located else None
+        loaded = table_source.load_file(located[0], request.table, {}) if located else None
     except HcclToolsError:
         return None
     if loaded is None:
@@ -426,7 +426,7 @@ def _pinned(request: LaunchRequest, place: _Place, nodes: Sequence[str]) -> tupl
         raise UsageError("--pin-nodes is for a table that is fixed", hint="add --rank-table FILE")
     if request.devices.ranks or request.devices.per_node or request.hosts.node_count:
         raise UsageError("--pin-nodes: the table has the numbers of nodes and ranks", hint="leave them out")
-    loaded = table_file.load_file(located[0], request.table._replace(product=place.product.name), {})
+    loaded = table_source.load_file(located[0], request.table._replace(product=place.product.name), {})
     servers = loaded.table.servers
     if len(servers) != len(nodes):
         raise UsageError(

@@ -17,7 +17,7 @@ from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines, launcher
 from hccl_tools.launch.cluster import consistency, table_watch
-from hccl_tools.launch.planning import moved_pod, table_file, table_source
+from hccl_tools.launch.planning import moved_pod, table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
@@ -179,7 +179,7 @@ def _wait_for_table(request: LaunchRequest) -> bytes | None:
     if located is not None:
         try:
             if request.table.wait is not None:
-                table_file.wait(located[0], request.table.wait)
+                table_source.wait(located[0], request.table.wait)
         except TableError as error:
             raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     return None

@@ -14,7 +14,7 @@ from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines, launcher
 from hccl_tools.launch.planning import host_names, program_check, table_source
-from hccl_tools.launch.render import plan_json, plan_text, scripts
+from hccl_tools.launch.render import plan_output, scripts
 from hccl_tools.notation.printable import on_stdout, tell
 from hccl_tools.programs.lookup import ProgramMissingError
 
@@ -93,8 +93,8 @@ def _dry_run(request: LaunchRequest, *, form: str) -> str:
     plan = prepared.plan
     command = engines.of(plan).command(plan)
     if form == "json":
-        return plan_json.as_json(plan, prepared.environment, command)
-    return plan_text.as_text(plan, prepared.environment, command)
+        return plan_output.as_json(plan, prepared.environment, command)
+    return plan_output.as_text(plan, prepared.environment, command)
 
 
 def _prepared(request: LaunchRequest) -> PreparedLaunch:

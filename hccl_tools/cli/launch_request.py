@@ -25,7 +25,7 @@ from hccl_tools.launch.model.request import (
     Variables,
     Watch,
 )
-from hccl_tools.launch.planning import interpreter, ports, script_kind, tables_here
+from hccl_tools.launch.planning import interpreter, ports, program_check, tables_here
 from hccl_tools.launch.planning.log_paths import parse_mode
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.assignments import parse_assignments, read_environment_file
@@ -143,10 +143,10 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
         raise UsageError("PROGRAM is missing", hint=f"type `{_with_program()}`")
     kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
     call = ("hccl-tools", "launch", *click.get_current_context().meta[TYPED_OPTIONS])
-    script_kind.refuse(kind, argv, call)
+    program_check.refuse(kind, argv, call)
     if kind == "script":
-        script_kind.refuse_word(argv, call)
-        script_kind.refuse_data(argv, call)
+        program_check.refuse_word(argv, call)
+        program_check.refuse_data(argv, call)
     return Program(argv, kind, python, own_python)
 
 

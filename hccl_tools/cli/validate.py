@@ -53,6 +53,8 @@ class _Run:
         self, checks: dict[str, Any], *, strict: bool, only_hccl: bool, local: bool, wait: float | None
     ) -> None:
         self.checks, self.strict, self.only_hccl, self.local = checks, strict, only_hccl, local
+        #: Whether HCCL reads the very file, of which a variable names the path: no ConfigMap is opened then.
+        self.is_of_job = False
         self.wait = wait
         self.unreadable, self.failed, self.recommended_orjson = False, False, False
         self.noted_product = False
@@ -96,7 +98,7 @@ class _Run:
             tell(*f"error: {error.message}{hint}".split("\n"))
 
     def _reports_of(self, file: str) -> Iterator[Report]:
-        for report in check_all(file, self._check):
+        for report in [self._check(file)] if self.is_of_job else check_all(file, self._check):
             self._report_host(report)
             self._note_target(report)
             self._note_product(report)
@@ -225,8 +227,8 @@ def command(
 
     FILE is a table of any format, a root info or endpoint file of Ascend 950 or a directory of endpoint
     files, a pattern in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is
-    checked. FILE can also be the output of `kubectl get configmap -o json`: every table in it is checked, or
-    only that of FILE#KEY.
+    checked. FILE can also be the output of `kubectl get configmap -o json`, which HCCL itself does not read:
+    every table in it is checked, or only that of FILE#KEY.
 
     The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
     usage is wrong. With --local each file is also compared with this host: its server, the devices present,
@@ -246,7 +248,7 @@ def command(
     checks["limit"] = None if fix else kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
     run.noted_product = run.recommended_orjson = quiet  # They are advice, and the exit code is asked for.
-    names = files or [_of_shell()]
+    names, run.is_of_job = files or [_of_shell()], not files
     if fix:
         options.write(run.diffs(names, write=write))
         ctx.exit(run.exit_code)

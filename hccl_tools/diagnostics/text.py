@@ -74,9 +74,11 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         if others and group[0].alike is not None:
             message, hint = group[0].alike
             first = first._replace(finding=group[0]._replace(message=message, hint=hint))
-            if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
-                yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
-                continue
+        else:
+            message = f"{first.finding.message} {first.finding.path}"
+        if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
+            yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
+            continue
         if others and group[0].at_key:
             places = tuple(one.path for one in group)
             if (former := of_keys.setdefault(places, group[0].rule.id)) != group[0].rule.id:
@@ -101,7 +103,8 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         )
     elif report.origin is not None and report.origin.extract:
         extract = pen.safe(report.origin.extract)
-        yield f"{report.reader} reads a file with this table alone, not the ConfigMap around it: {extract}\n"
+        only = f"{report.reader} reads only a file with the table alone"
+        yield f"{only}; take it out of the ConfigMap: {extract}\n"
     if _is_correctable(report):
         told = f"`hccl-tools validate --fix {operand(report.file)}` shows the corrections that are certain"
         yield f"{pen.fitted(pen.safe(told))}\n"

@@ -106,7 +106,7 @@ def _verdict(report: Report) -> str:
         guides = _guides(report)
         return f"{accepts}, but {' and '.join(guides)} {'forbids' if len(guides) == 1 else 'forbid'} it"
     if report.origin is not None and report.origin.extract:
-        return f"{report.reader} accepts the {report.noun} in this file, and not the file itself"
+        return f"{report.reader} accepts the {report.noun} in this file, but refuses the file itself"
     return f"{report.reader} and {report.also_for} accept this {report.noun}" if report.also_for else accepts
 
 

@@ -9,7 +9,7 @@ from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.host import hccl_variables
 from hccl_tools.host.machine import LOG_VARIABLE
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.variables.reading import refused_values
+from hccl_tools.variables.rows import refused_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hccl_tools.files.export_targets import TARGETS, TIMEOUT, job_variables
 from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.variables.reading import contradictions
+from hccl_tools.variables.rows import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

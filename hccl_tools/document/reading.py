@@ -58,7 +58,7 @@ def is_stream(name: str) -> bool:
     """Whether a name is a stream, which can be read only once: standard input, or a pipe of the shell."""
     if name == STDIN:
         return True
-    opened = re.fullmatch(_OPENED, name)
+    opened = re.fullmatch(_OPENED, name) if name.startswith("/") else None
     try:
         return opened is not None and stat.S_ISFIFO(os.fstat(int(opened[1])).st_mode)
     except (OSError, OverflowError):

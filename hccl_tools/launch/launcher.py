@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, preflight
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import moved_pod, planner
-from hccl_tools.launch.preflight import checks
-from hccl_tools.launch.render import plan_json, plan_text
-from hccl_tools.launch.supervise import leftovers
+from hccl_tools.launch.render import plan_output
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
@@ -34,8 +31,6 @@ _SCHEDULER_WAIT = 0.2
 #: Seconds for the scheduler to exit if ranks of other hosts may still need it.
 _SCHEDULER_WAIT_FOR_OTHERS = 60.0
 
-#: The module of the stage after the start, which is loaded while hccn_tool answers.
-_SUPERVISOR = "hccl_tools.launch.supervise.supervisor"
 #: The variables that mpirun, mpiexec and srun set for the processes that they start.
 _STARTED_BY = frozenset({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_ID"})
 
@@ -59,10 +54,10 @@ def _launch(request: LaunchRequest, until: float | None) -> int:
         guard = keeper.current() or keeper.start()
         if request.part is not None:
             agent, request = _connect_to_launcher(request, request.part)
-        preflight = Preflight(request)
-        prepared = prepared_launch(request, meanwhile=preflight.check)
+        checked = preflight.Preflight(request)
+        prepared = prepared_launch(request, meanwhile=checked.check)
         plan = prepared.plan
-        warnings = preflight.warnings()
+        warnings = checked.warnings()
         lock = _lock(prepared)
         if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
@@ -98,35 +93,6 @@ def _launch(request: LaunchRequest, until: float | None) -> int:
     return code
 
 
-class Preflight:
-    """Checks this host for the plan, while a tool still answers; ``warnings`` refuses the start later.
-
-    If an engine starts supervisors, each of them checks its own host.
-    """
-
-    def __init__(self, request: LaunchRequest) -> None:
-        self._typed, self._is_wanted = request.variables.assigned, request.start.preflight
-        self._found, self._logs = checks.Findings(), ""
-
-    def check(self, prepared: PreparedLaunch) -> None:
-        """Check this host, and load the module of the next stage."""
-        plan = prepared.plan
-        if self._is_wanted and not plan.supervisor:
-            environment = {**prepared.shared_environment, **self._typed}
-            self._found = checks.check(plan, environment, prepared.nodes)
-            self._logs = os.path.dirname(plan.run_dir)
-        import_module(_SUPERVISOR)
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return what does not prevent the start.
-
-        Raises:
-            LaunchError: Something prevents it.
-        """
-        checks.refuse(self._found)
-        return (*self._found.warnings, *(leftovers.leftovers_of_last_run(self._logs) if self._logs else ()))
-
-
 def _give_up(error: BaseException, lock: int) -> None:
     """Release what was taken; the keeper stays for another attempt with a new table."""
     if isinstance(error, moved_pod.TableChangedError):
@@ -154,7 +120,9 @@ def _refuse_repeated_start(request: LaunchRequest) -> None:
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
     # The launcher that started this host's part of a job has printed the rest.
-    own = (*plan_text.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
+    own = (
+        (*plan_output.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
+    )
     tell(*(f"hccl-tools: {line}" for line in (*own, *warnings)))
     if agent is not None:
         agent.begin(plan)
@@ -292,7 +260,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int) -> list[int]:
     plan = prepared.plan
     if not shared or not run_files.status(os.path.join(plan.run_dir, names.PLAN)):
-        plan_json.write(plan, prepared.environment)
+        plan_output.write(plan, prepared.environment)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     if prepared.backup_variables is not None:

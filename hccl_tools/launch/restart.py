@@ -13,7 +13,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import consistency
 from hccl_tools.launch.mpi import planned_ranks
-from hccl_tools.launch.planning import table_file, table_source
+from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.spares import lost_hosts
 from hccl_tools.launch.spares.replacement import HostReplacement
 from hccl_tools.launch.supervise.options import NextStart
@@ -110,7 +110,7 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
         return  # Only the copy in the run directory exists, and this copy does not change.
     try:
         choice = request.table._replace(product=plan.product)
-        loaded = table_file.load_file(table, choice, table_source.checked_in(request, os.environ))
+        loaded = table_source.load_file(table, choice, table_source.checked_in(request, os.environ))
     except HcclToolsError as error:
         raise LaunchError(
             f"the table has changed: {error.head}", hint=error.hint, lines=error.lines

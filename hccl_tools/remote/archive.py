@@ -37,7 +37,7 @@ _PARTS = {
     "processes": "__init__ pod procfs",
     "programs": "__init__ lookup without_key",
     "table": "__init__ addresses format_names product_names products",
-    "variables": "__init__ lists numbers rows texts",
+    "variables": "__init__ readings rows",
 }
 _MAIN = "import sys\nfrom hccl_tools.gathering.host_survey import main\nsys.exit(main(*sys.argv[1:]))\n"
 #: The first program at the other end: it reads the next one. It must run with every Python 3.

@@ -223,7 +223,8 @@ def likely_name(subject: Subject, index: int) -> str | None:
     if order is None or names is None or index not in order.first:
         return None
     found, taken = names.name_of(order.first[index]), taken_names(subject)
-    return None if found in taken else found
+    is_no_address = found is not None and found.replace(".", "").isdigit() and packed(found) is None
+    return None if found in taken or is_no_address else found
 
 
 def right_name(subject: Subject, index: int) -> str:

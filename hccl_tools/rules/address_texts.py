@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import is_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,6 +54,7 @@ _DIGITS_BEFORE, _DIGITS_AFTER = r"(?a)(?<!\w)[0-9]+[^A-Za-z]*$", r"(?a)[^A-Za-z]
 _DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
 #: Four short parts, of which some may be the numbers of an address.
 FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
+_ANY_FOUR_PARTS = r"[^.\s]{1,4}(?:\.[^.\s]{1,4}){3}"
 _FOUR_NUMBERS = r"(?a)[0-9]{1,4}(?:\.[0-9]{1,4}){3}"
 _NUMBERS = r"(?a)[0-9]+(?:\.+[0-9]+)*\.?"
 _DASHED = r"(?a)[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}"
@@ -228,8 +230,7 @@ def of_number(value: Any) -> str | None:
     if type(value) is not int or not 0 <= value < 1 << 32:
         return None
     parts = value.to_bytes(_OCTETS, "big")
-    is_private = parts[0] == 10 or parts[:2] == b"\xc0\xa8" or (parts[0] == 172 and 16 <= parts[1] < 32)
-    return ".".join(map(str, parts)) if is_private else None
+    return ".".join(map(str, parts)) if is_private(parts) else None
 
 
 def _number(text: str) -> tuple[str, str]:
@@ -277,7 +278,7 @@ def _why_no_numbers(text: str) -> str:
     if not any(one.isdigit() for one in text) or "." not in text:
         return "it is a name or word"
     other = next((one for one in text if one not in "0123456789."), "")
-    return f'"{other}" is not a digit' if re.fullmatch(FOUR_PARTS, text) else ""
+    return f'"{other}" is not a digit' if re.fullmatch(_ANY_FOUR_PARTS, text) else ""
 
 
 #: The texts before and after an address that are looked at: each address above 255 asks.

@@ -20,11 +20,13 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each, on_host
+from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
+from hccl_tools.rules.lost_signs import lost_addresses, lost_findings, moved_column
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
+from hccl_tools.rules.replaced_text import addresses_finding, expected_addresses, replaced_addresses
 from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
@@ -109,12 +111,30 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                     yield _under_another_key(subject, row, misspelt)
                     continue
                 key = ("device_ip",) if ips[row] == "" else ()
+                if (step := moved_column(subject)) is not None:
+                    yield _of_moved_column(subject, row, step)
+                    return
                 yield Finding(
                     f"{subject.rank_name(row)} has no device_ip",
                     subject.device_path(row, *key),
                     how(subject, row),
                     alike=alike.setdefault(0, ("these devices have no device_ip", of_each(subject, row))),
                 )
+
+
+def _of_moved_column(subject: Subject, row: int, step: int) -> Finding:
+    """Return the finding on the only device without an address if each other one has that of its neighbour."""
+    table = subject.table
+    lacking = 0 if step > 0 else len(table) - 1
+    device, server = table.device_numbers[lacking], table.server_of_row[lacking]
+    other, moved, back = ("next", "up", "down") if step > 0 else ("previous", "down", "up")
+    return Finding(
+        f"{subject.rank_name(row)} has no device_ip, and each other device probably has that of the {other} one: the column was moved "
+        f"{moved} by one row",
+        subject.device_path(row, *(("device_ip",) if table.device_ips[row] == "" else ())),
+        f"move all device_ips {back} by one row; then device {device} of {named_server(subject, server)} has none: write the one that the "
+        f"host shows ({how(subject, lacking)})",
+    )
 
 
 def _under_another_key(subject: Subject, row: int, key: str) -> Finding:
@@ -233,6 +253,10 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
     left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
+    if lost := lost_addresses(subject):
+        unread = {row for row in lost if not addresses_read(subject)[row]}
+        yield from lost_findings(subject, left_out | unread)
+        left_out |= lost.keys()
     if (one := replaced_addresses(subject)) is not None:
         if any(packed[text] is None for text in one.found.values()):
             yield addresses_finding(subject, one)
@@ -275,8 +299,9 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
         why = found.message.removeprefix(f"{finding.message}: ")
         rest = _if_there_is_none(subject)
-        found = found._replace(hint=f"{found.hint}{rest}")
-        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{rest}"
+        one, first = _by_the_others(subject, row)
+        found = found._replace(hint=f"{found.hint}{one}{rest}")
+        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{first}{rest}"
     elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
         why = found.message.removeprefix(f"{quoted(address)} has ")
         said = (
@@ -284,6 +309,18 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _by_the_others(subject: Subject, row: int) -> tuple[str, str]:
+    """Return which address a device has by the order of the others, as the end of a hint on it and on several; "" if none says it."""
+    expected = expected_addresses(subject)
+    if expected is None or expected[row] in packed_addresses(subject):
+        return "", ""
+    right = quoted(expected[row])
+    return (
+        f"; by the order of the others it is probably {right}",
+        f"; by the order of the others the first is probably {right}",
+    )
 
 
 def _of_the_two(subject: Subject, finding: Finding, both: address_texts.NumberAfter) -> Finding | None:

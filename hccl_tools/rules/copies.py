@@ -425,7 +425,8 @@ def what_a_copy_needs(subject: Subject, index: int) -> str:
     ranks = f" ({fold(copy.ranks)})" if copy.ranks else ""
     declared, number = subject.table.declared.get("server_count"), len(subject.table.servers)
     if declared == str(number - len(server_copies(subject))):
-        return f"remove it: server_count is then right; only if it stands for another server, give it its own {own} and rank ids{ranks}"
+        again = ", number the ranks again without a gap" if _leave_gaps(subject) else ""
+        return f"remove it{again}: server_count is then right; only if it stands for another server, give it its own {own} and rank ids{ranks}"
     return f"give it its own {own} and rank ids{ranks}, or remove it{_without(subject)}"
 
 
@@ -455,8 +456,24 @@ def _group_of_each(subject: Subject) -> dict[int, int]:
 
 
 def _without(subject: Subject) -> str:
-    """Return which counts change if the copies are removed."""
+    """Return what changes if the copies are removed: the count, and the ranks if a gap is left."""
     servers, copies = subject.table.servers, server_copies(subject)
     declared = subject.table.declared.get("server_count")
     rest = str(len(servers) - len(copies))
-    return f' and write "server_count": "{rest}"' if declared is not None and declared != rest else ""
+    changes = [f'write "server_count": "{rest}"'] if declared is not None and declared != rest else []
+    if _leave_gaps(subject):
+        changes.append("number the ranks again without a gap")
+    return "".join(f" and {one}" for one in changes)
+
+
+@shared
+def _leave_gaps(subject: Subject) -> bool:
+    """Return whether the ranks are not 0 to N-1 without the copies."""
+    copies, ranks = server_copies(subject), subject.table.rank_numbers
+    rest = {
+        ranks[row]
+        for index, one in enumerate(subject.table.servers)
+        if index not in copies
+        for row in one.rows
+    }
+    return rest != set(range(len(rest)))

@@ -494,5 +494,10 @@ def _right_repeated(
     if (index := subject.table.server_of_row[rows[0]]) in surplus_devices(subject):
         return without_surplus(subject, index)
     if len(listed) > _limit(subject) or len(listed) - 1 in WHOLE_MACHINES:
-        return f"remove the surplus entry, and number the ranks without a gap{shown}"
+        then = (
+            "correct device_count"
+            if subject.table.format == "group_list"
+            else "number the ranks without a gap"
+        )
+        return f"remove the surplus entry, and {then}{shown}"
     return f"write the device_id that each entry has on its host{shown}"

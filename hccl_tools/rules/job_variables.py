@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hccl_tools.table.products import Product
-    from hccl_tools.variables.reading import Problem
+    from hccl_tools.variables.rows import Problem
 
 #: The only mode without AI CPU expansion on an A3, where it is on by default.
 _WITHOUT_AI_CPU = "HOST"
@@ -39,7 +39,7 @@ def reads_backup_addresses(env: Mapping[str, str]) -> bool:
 
 def problems(env: Mapping[str, str], product: Product) -> Iterator[Problem]:
     """Return the settings with which HCCL refuses every job on a product, before it reads a table."""
-    from hccl_tools.variables.reading import contradictions, refused_values  # noqa: PLC0415  (2 ms)
+    from hccl_tools.variables.rows import contradictions, refused_values  # noqa: PLC0415  (2 ms)
 
     device = product.device_type
     return chain(refused_values(env, device), contradictions(env, device))

@@ -144,6 +144,9 @@ def _said(finding: Finding, text: str) -> tuple[str, str] | None:
             "addrs have less than 32 digits: a program probably wrote them as numbers, without their leading zeros",
             f"{hint}: `hccl-tools gen` on the host prints them",
         )
+    if finding.message.startswith(f"{begin}an EID address: it has "):
+        said = finding.message.removeprefix(f"{begin}an EID address: it has ")
+        return f"addrs are not EID addresses: they have {said}", str(finding.hint)
     if finding.message.startswith(begin) and ", but an " in finding.message:
         said = re.sub(r"\ban (EID|IPV4|IPV6) address\b", r"\1 addresses", finding.message.removeprefix(begin))
         return f"addrs are not {said}", str(finding.hint)

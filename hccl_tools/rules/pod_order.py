@@ -14,6 +14,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding
+from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import SHOW_POD, on_its_host
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ def mixed(subject: Subject) -> Iterator[Finding]:
     if len(blocks) == len({*blocks}):
         return
     # HCC525 names a server without a super pod.
-    placed = [Placed(place, pod) for place, pod in enumerate(of_each) if pod is not None]
+    renamed = renamed_in_pods(subject)  # HCC503 reports these.
+    placed = [
+        Placed(place, pod)
+        for place, pod in enumerate(of_each)
+        if pod is not None and subject.table.servers[place].server_id not in renamed
+    ]
     broken = _after_another(placed)
     if not broken:
         return

@@ -91,6 +91,11 @@ def all_unknown(subject: Subject, hint: str) -> tuple[str, str]:
             f"{message} in this spelling",
             f'write each as in server_list: "{first}" as "{folded[first.casefold().strip()]}"',
         )
+    if unknown and rest and all(map(packed, unknown)) and not any(map(packed, rest)):
+        return (
+            f"{message}, which has other texts that are not IP addresses",
+            f'write the server_ids of these servers in server_list as here, such as "{unknown[0]}", if they are right here',
+        )
     if len(unknown) == len(rest) > 1:
         shown = and_more([f'"{name}"' for name in rest], 8)
         return message, f"write the server_ids of these servers as in server_list: {shown}"

@@ -28,6 +28,7 @@ from hccl_tools.rules.copies import (
 )
 from hccl_tools.rules.filled_columns import filled_down, filled_runs, is_server
 from hccl_tools.rules.joined_groups import repeated_group
+from hccl_tools.rules.lost_signs import lost_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim, without_one
@@ -70,7 +71,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     """
     if all_plain(subject):
         return
-    packed, copied = packed_addresses(subject), set(copied_rows(subject))
+    packed, copied = packed_addresses(subject), {*copied_rows(subject), *lost_addresses(subject)}
     for rows in _filled(subject, copied):
         yield _filled_down(subject, rows)
         copied |= {*rows}

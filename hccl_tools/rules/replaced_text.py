@@ -15,6 +15,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how
+from hccl_tools.rules.lost_signs import SCHEMES, lost_addresses, lost_names, of_servers, text_of
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import packed
@@ -34,12 +35,6 @@ _MOST_NAMED, _MOST_PLACES = 4, 64
 #: The most devices of a table whose addresses are examined one by one.
 _MOST_DEVICES = 4096
 _READ = frozenset({"device_id", "device_ip", "server_id"})
-#: The numbers of devices in the usual schemes of addresses: one network, and four networks of two devices.
-_SCHEMES: tuple[Callable[[int], int], ...] = (
-    lambda device: device,
-    lambda device: device % 4 * 256 + device // 4,
-    lambda device: device % 4 * 256 - device // 4,
-)
 
 
 class Replaced(NamedTuple):
@@ -51,6 +46,8 @@ class Replaced(NamedTuple):
         right: The right value of each index.
         found: The value that is there.
         used: The values that others have as well.
+        any_sign: Whether the sign after the old text was replaced with it, whatever it is.
+        is_cut: Whether each value lost its last digit in place of a replacement.
     """
 
     old: str
@@ -58,6 +55,23 @@ class Replaced(NamedTuple):
     right: dict[int, str]
     found: dict[int, str]
     used: frozenset[str]
+    any_sign: bool = False
+    is_cut: bool = False
+
+
+def _with_any_sign(right: dict[int, str], found: Sequence[str], old: str) -> Replaced | None:
+    """Return the replacement of a beginning and one sign after it, for which a dot of a pattern stands; None if it is none."""
+    rests = {index: one[len(old) + 1 :] for index, one in right.items()}
+    signs = {one[len(old) : len(old) + 1] for one in right.values()}
+    first = next(iter(right))
+    new = found[first].removesuffix(rests[first])
+    if not old or not new or not any(map(str.isdigit, signs)) or "" in signs:
+        return None
+    if any(not rest or found[index] != new + rest for index, rest in rests.items()):
+        return None
+    own = {index: found[index] for index in right}
+    used = {*own.values()} & {text for index, text in enumerate(found) if index not in right}
+    return Replaced(old, new, right, own, frozenset(used), any_sign=True)
 
 
 def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replaced | None:
@@ -77,11 +91,11 @@ def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replace
         return None
     first = next(iter(right))
     if not found[first].endswith(rests[first]):
-        return None
+        return _with_any_sign(right, found, old)
     new = found[first][: len(found[first]) - len(rests[first])]
     own = {index: found[index] for index in right}
     if not new or any(own[index] != new + rest for index, rest in rests.items()):
-        return None
+        return _with_any_sign(right, found, old)
     same = len(_beginning([old[::-1], new[::-1]]))
     short, other = old[: len(old) - same], new[: len(new) - same]
     is_inside = any(one[len(short) :][:1].isdigit() for one in right.values())
@@ -89,6 +103,18 @@ def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replace
         return None
     used = {*own.values()} & {text for index, text in enumerate(found) if index not in right}
     return Replaced(old, new, right, own, frozenset(used))
+
+
+def _cut(expected: Sequence[str], found: Sequence[str]) -> Replaced | None:
+    """Return the values that lost their last digit, if that explains all differences; None if it does not."""
+    pairs = [*zip(expected, found, strict=True)]
+    right = {index: one for index, (one, own) in enumerate(pairs) if one != own}
+    if len(right) < _LEAST or len(pairs) - len(right) < _LEAST_OTHERS:
+        return None
+    if any(one[:-1] != found[index] for index, one in right.items()):
+        return None
+    used = {found[index] for index in right} & {own for one, own in pairs if one == own}
+    return Replaced("", "", right, {index: found[index] for index in right}, frozenset(used), is_cut=True)
 
 
 def _beginning(texts: Iterable[str]) -> str:
@@ -103,21 +129,24 @@ def _beginning(texts: Iterable[str]) -> str:
 @shared
 def replaced_names(subject: Subject) -> Replaced | None:
     """Return the replacement that explains the server_ids outside the row of all others, by their places in the file."""
+    if lost_names(subject):
+        return None
     servers = [server.server_id for server in subject.table.servers]
     parts = [number_at_end(name) for name in servers]
     rows = Counter((part[0], part[1] - index) for index, part in enumerate(parts) if part is not None)
     for (begin, start), follow in rows.most_common(_MOST_ORDERS):
         if start < 0 or _LEAST_PART * follow <= len(servers):
             continue
-        found = replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+        expected = [f"{begin}{start + index}" for index in range(len(servers))]
+        found = replacement(expected, servers) or _cut(expected, servers)
         if found is not None:
             return found
     return None
 
 
 @shared
-def replaced_addresses(subject: Subject) -> Replaced | None:
-    """Return the replacement that explains the device_ips that do not follow the order of the others."""
+def expected_addresses(subject: Subject) -> list[str] | None:
+    """Return the device_ips by the order of most of them, where some do not follow it; None if they follow none."""
     table = subject.table
     if not subject.damaged.isdisjoint(_READ) or not _LEAST_OTHERS < len(table) <= _MOST_DEVICES:
         return None
@@ -125,12 +154,18 @@ def replaced_addresses(subject: Subject) -> Replaced | None:
         return None
     raw = [packed(text) for text in table.device_ips]
     values = [int.from_bytes(one, "big") if one is not None and len(one) == 4 else None for one in raw]
-    expected = max((_expected(subject, values, scheme) for scheme in _SCHEMES), key=lambda one: one[0])
+    expected = max((_expected(subject, values, scheme) for scheme in SCHEMES), key=lambda one: one[0])
     follow, numbers = expected
     if follow < _LEAST_OTHERS or 2 * follow <= len(values):
         return None
-    texts = [".".join(map(str, (one % (1 << 32)).to_bytes(4, "big"))) for one in numbers]
-    return replacement(texts, table.device_ips)
+    return [*map(text_of, numbers)]
+
+
+@shared
+def replaced_addresses(subject: Subject) -> Replaced | None:
+    """Return the replacement that explains the device_ips that do not follow the order of the others."""
+    expected = None if lost_addresses(subject) else expected_addresses(subject)
+    return None if expected is None else replacement(expected, subject.table.device_ips)
 
 
 def _expected(
@@ -158,13 +193,36 @@ def _expected(
 
 def _sentence(one: Replaced, key: str) -> tuple[str, str]:
     """Return message and hint on the values of a key."""
+    if one.is_cut:
+        shown = [
+            f"{quoted(right)} in place of {quoted(one.found[index])}" for index, right in one.right.items()
+        ]
+        first, *_, last = one.right.values()
+        message = (
+            f"{len(one.right)} {key}s have probably lost their last digit, as in a column that is too narrow: by the order of the others "
+            f"they are {quoted(first)} to {quoted(last)}"
+        )
+        return message, f"write {and_more(shown, _MOST_NAMED)}, if the hosts have these addresses"
     longer = next((index for index in one.right if _is_longer(one, index)), next(iter(one.right)))
+    others = [index for index in one.right if _is_longer(one, index)]
+    example = f"({quoted(one.right[longer])} to {quoted(one.found[longer])})"
+    if one.any_sign:
+        message = (
+            f"{len(others)} {key}s have {quoted(one.new)} where by the order of the others {quoted(one.old)} is right: a replacement of "
+            f"{quoted(one.old + '.')} by {quoted(one.new)} probably changed these, too, because a dot in a pattern stands for any "
+            f"character {example}"
+        )
+        return message, _remedy(one, others)
     message = (
         f"{len(one.right)} {key}s have {quoted(one.new)} where by the order of the others {quoted(one.old)} is right: a replacement of "
-        f"{quoted(one.old)} by {quoted(one.new)} probably changed longer ones, too ({quoted(one.right[longer])} to {quoted(one.found[longer])})"
+        f"{quoted(one.old)} by {quoted(one.new)} probably changed longer ones, too {example}"
     )
-    whole = [index for index in one.right if not _is_longer(one, index)]
-    others = [index for index in one.right if _is_longer(one, index)]
+    return message, _remedy(one, others)
+
+
+def _remedy(one: Replaced, others: Sequence[int]) -> str:
+    """Return the hint on the values that a replacement changed; ``others`` are those that were surely not meant."""
+    whole = [index for index in one.right if index not in {*others}]
     shown = [f"{quoted(one.right[index])} in place of {quoted(one.found[index])}" for index in others]
     hint = f"write {and_more(shown, _MOST_NAMED)}"
     if whole:
@@ -175,7 +233,7 @@ def _sentence(one: Replaced, key: str) -> tuple[str, str]:
         )
         rest = "" if len(whole) == 1 else " and so on"
         hint += f"; and{unless} {quoted(one.right[first])} in place of {quoted(text)}{rest}, too"
-    return message, hint
+    return hint
 
 
 def _is_longer(one: Replaced, index: int) -> bool:
@@ -238,6 +296,10 @@ def addresses_finding(subject: Subject, one: Replaced) -> Finding:
     """Return the finding on device_ips that a replacement changed."""
     message, hint = _sentence(one, "device_ip")
     rows = [*one.right]
+    if one.any_sign:
+        rows.sort(key=lambda row: not _is_longer(one, row))
+        where = of_servers(subject, [row for row in rows if _is_longer(one, row)])
+        message = message.replace(" device_ips have", f" device_ips{where} have", 1)
     related = tuple(
         Related(subject.device_path(row, "device_ip"), "and here") for row in rows[1:_MOST_PLACES]
     )

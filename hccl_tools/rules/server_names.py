@@ -11,6 +11,7 @@ from hccl_tools.notation import look_alikes, placeholders
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_order import likely_name, one_of, right_name
 from hccl_tools.rules.commands import host_of
+from hccl_tools.rules.lost_signs import lost_names
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, shared
 from hccl_tools.rules.replaced_text import names_finding, replaced_names
@@ -73,7 +74,7 @@ def _wrong_name(subject: Subject, index: int) -> Finding | None:
         return _of_instance(subject, index)
     if (found := _corrected(subject, index, name)) is not None:
         return found
-    if _NUMBERS.fullmatch(name) or _is_nearly_address(name):
+    if _NUMBERS.fullmatch(name) or index in lost_names(subject) or _is_nearly_address(name):
         return _no_address(subject, index, name)
     sign = _NO_NAME.search(name)
     return None if sign is None else _with_other_signs(subject, index, sign[0])
@@ -105,6 +106,22 @@ def _no_address(subject: Subject, index: int, name: str) -> Finding:
         counted = f"{first} to {last} are counted on, as a spreadsheet fills a column"
         said, message = f"{said}: {counted}", f"{message}: {counted}"
         hint = "write the address that each of these hosts has, also of those below 256: `hostname -I` on the host prints its addresses"
+    if (lost := lost_names(subject).get(index)) is not None:
+        right, where = (
+            f"if {quoted(lost.right)} is the address of the host (`hostname -I` on it)",
+            "wherever the table has",
+        )
+        several = (
+            f"{right}, write that in place of {quoted(name)}, and the others in the same way, {where} them"
+        )
+        return Finding(
+            f"server_id {quoted(name)} is not an IP address: {lost.what}",
+            subject.server_path(index, "server_id"),
+            f"{right}, write that, {where} this server_id",
+            alike=_alike(subject).setdefault(
+                f"lost {lost.what}", (f"server_ids are not IP addresses: {lost.what} in each", several)
+            ),
+        )
     alike = _alike(subject).setdefault("no names", (said, hint))
     return Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
 

@@ -75,7 +75,9 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
             f"{named_server(subject, index)} has no device {device}, unlike all other servers",
             subject.server_path(index, place),
             move_hint(subject, [(index, device)])
-            or _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
+            or _add(
+                subject, f"device {device} with its address ({how_device(subject, index, device)} shows it)"
+            ),
         )
 
 
@@ -137,16 +139,16 @@ def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str
         )
         what = f"devices {fold(lacking)} with their addresses ({shown} shows the first)"
     moved = move_hint(subject, [(index, device) for device in lacking])
-    hint = moved or _add(what, several=len(lacking) > 1)
+    hint = moved or _add(subject, what, several=len(lacking) > 1)
     return Finding(message, subject.server_path(index, place), hint)
 
 
-def _add(what: str, *, several: bool = False) -> str:
+def _add(subject: Subject, what: str, *, several: bool = False) -> str:
     was, is_out = ("they were", "they are") if several else ("it was", "it is")
-    return (
-        f"add {what}, and number the ranks again without a gap, if {was} lost; if {is_out} left out on purpose, nothing is "
-        "to be done"
-    )
+    then = "number the ranks again without a gap"
+    if subject.table.format == "group_list":  # It has no ranks, but the number of its devices.
+        then = f"check that device_count counts {'them' if several else 'it'}"
+    return f"add {what}, and {then}, if {was} lost; if {is_out} left out on purpose, nothing is to be done"
 
 
 @rule(

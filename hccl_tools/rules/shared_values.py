@@ -129,5 +129,7 @@ def _is_in_the_row(names: Names, index: int) -> bool:
 def without_one(subject: Subject) -> str:
     """Return what else is to be done if a server is removed, as the end of a hint."""
     declared, number = subject.table.declared.get("server_count"), len(subject.table.servers)
+    if subject.table.format == "group_list":  # It has no ranks.
+        return " and correct instance_count and device_count"
     count = f', write "server_count": "{number - 1}"' if declared == str(number) else ""
     return f"{count} and number the ranks without a gap"

@@ -316,8 +316,21 @@ def _all_repeated(
         (
             f"{found.order}{', and '.join(asked)}: correct all SDIDs of the server whose host shows other ones; only if both hosts show "
             f"these SDIDs, the servers are in different super pods: give {own_pods} in super_pod_list, with a new super_pod_id"
-            f"{found.rest}"
+            f"{_moved_behind(subject, found.wrong, pod)}{found.rest}"
         ),
+    )
+
+
+def _moved_behind(subject: Subject, index: int, pod: str) -> str:
+    """Return that a server with a super pod of its own has to leave the middle of its former one: HCC529 refuses a pod in two parts."""
+    names = {name for one in listed_pods(subject) if one.super_pod_id == pod for name in one.server_ids}
+    places = [place for place, one in enumerate(subject.table.servers) if one.server_id in names]
+    if index not in places[1:-1]:
+        return ""
+    last = subject.table.servers[places[-1]].server_id
+    return (
+        f", and move its entry of server_list behind that of {quoted(last)}, the last of its former super pod; then number the ranks in the "
+        "order of server_list"
     )
 
 

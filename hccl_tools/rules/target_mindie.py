@@ -16,6 +16,7 @@ from hccl_tools.notation import look_alikes
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.table_file import mode_of, name_of
 from hccl_tools.table.addresses import packed
 
@@ -233,6 +234,9 @@ def server_id(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if packed(server.server_id) is None and subject.table.format in SERVER_LIST:
             right = _address_in(server.server_id)
+            if right and (same := wrong_names(subject).get(index)) is not None:
+                yield same  # HCC619 says what is wrong in it: one cause is one text.
+                continue
             yield Finding(
                 f"server_id {quoted(server.server_id)} is not an IP address",
                 subject.server_path(index, "server_id"),
@@ -318,16 +322,21 @@ def container_ip_form(subject: Subject) -> Iterator[Finding]:
     Hint: write "10.0.0.1", if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container
     """
     ask = "if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container"
+    alike: dict[bool, tuple[str, str]] = {}
     for index, server in enumerate(subject.table.servers if subject.table.format in SERVER_LIST else ()):
         own = server.fields.get("container_ip")
         if not isinstance(own, str) or not own or packed(own) is not None:
             continue
         right = _address_in(own)
         hint = f"write the address that MIES_CONTAINER_IP has on that server{ask[ask.index(':') :]}"
+        why = "MindIE compares the text with MIES_CONTAINER_IP"
+        same = f"in place of {quoted(own)}, and the others in the same way"
+        each = f'write "{right}" {same}, {ask}' if right else hint
         yield Finding(
-            f"container_ip {quoted(own)} is not an IP address: MindIE compares the text with MIES_CONTAINER_IP",
+            f"container_ip {quoted(own)} is not an IP address: {why}",
             subject.server_path(index, "container_ip"),
             f'write "{right}", {ask}' if right else hint,
+            alike=alike.setdefault(bool(right), (f"container_ips are not IP addresses: {why}", each)),
         )
 
 

@@ -209,9 +209,10 @@ def _opened(folder: str) -> Iterator[int]:
 
 def _remove_oldest(record: int) -> None:
     """Remove the older half of the record once it is full; names of runs begin with their time."""
-    entries = sorted(filter(_is_of_an_entry, os.listdir(record)))
-    if len(entries) < _MOST:
+    listed = os.listdir(record)
+    if len(listed) < _MOST:  # A launch waits for this: a thousand names take 1 ms to sort.
         return
+    entries = sorted(filter(_is_of_an_entry, listed))
     for name in entries[: _MOST // 2]:
         with contextlib.suppress(OSError):
             about = os.stat(name, dir_fd=record, follow_symlinks=False)

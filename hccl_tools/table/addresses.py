@@ -84,6 +84,11 @@ def is_simulated(text: str) -> bool:
     return text.startswith(SIMULATED_NETWORK)
 
 
+def is_private(raw: bytes) -> bool:
+    """Whether an IPv4 address is one of the private networks."""
+    return raw[0] == 10 or raw[:2] == b"\xc0\xa8" or (raw[0] == 172 and 16 <= raw[1] < 32)
+
+
 def is_netmask(text: str) -> bool:
     """Whether a text is the netmask of a network: ones before zeros, 255.0.0.0 to 255.255.255.252."""
     raw = packed(text)

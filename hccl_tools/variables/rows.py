@@ -1,6 +1,7 @@
 """The variables of HCCL that refuse some values: one row for each variable and way of reading.
 
-Each row has the function of HCCL that reads it. Ascend 950 has a reader of its own.
+Each row has the function of HCCL that reads it. Ascend 950 has a reader of its own. With a value that it
+refuses, HCCL refuses every job.
 
 Sources: hcomm src/legacy/ascend910: platform/common/externalinput.cc, algorithm/impl/alg_env_config.cc,
 framework/common/src/config/env_config.cc; src/legacy/ascend950/framework/env_config: base_config_legacy.h,
@@ -10,12 +11,25 @@ env_func.cc.
 from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
-from hccl_tools.variables.lists import Algorithms, Numbered, Pairs, Ports, Searched
-from hccl_tools.variables.numbers import Seconds, Whole
-from hccl_tools.variables.texts import Address, Flags, Interfaces, Text, Words
+from hccl_tools.variables.readings import (
+    Address,
+    Algorithms,
+    Flags,
+    Interfaces,
+    Numbered,
+    Pairs,
+    Ports,
+    Searched,
+    Seconds,
+    Text,
+    Whole,
+    Words,
+    leading_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from typing import Protocol
 
     class Reading(Protocol):
@@ -172,3 +186,67 @@ ROWS: tuple[Row, ...] = (
 
 #: The names of all variables, in the order of the table.
 NAMES = tuple(dict.fromkeys(row.name for row in ROWS))
+
+
+#: The most characters of a value in a message, and of what HCCL accepts in a hint.
+_SHOWN = 80
+
+
+class Problem(NamedTuple):
+    """A setting that makes HCCL refuse every job: the message, and what to do."""
+
+    message: str
+    hint: str
+
+
+def refused_values(env: Mapping[str, str], device: str | None) -> Iterator[Problem]:
+    """Yield a problem for each variable whose value HCCL refuses.
+
+    Args:
+        env: The variables; only those of HCCL are read.
+        device: The device type (``Product.device_type``). If it is not known (``None``), only what HCCL
+            refuses on every type is reported.
+    """
+    devices = DEVICES if device is None else (device,)
+    refusing: dict[str, dict[str, Row]] = {}
+    for row in ROWS:
+        for one in devices:
+            if one in row.devices and _refuses(row, env, one):
+                refusing.setdefault(row.name, {})[one] = row
+    for name, rows in refusing.items():
+        if len(rows) == len(devices):
+            accepts = rows[devices[0]].reading.accepts
+            message = f'{name}="{_shortened(env[name])}": HCCL accepts {accepts}'
+            value = accepts if len(accepts) <= _SHOWN else "such a value"
+            yield Problem(message, f"set it to {value}, or unset it")
+
+
+def contradictions(env: Mapping[str, str], device: str | None) -> Iterator[Problem]:
+    """Yield a problem for each pair of variables that HCCL refuses together.
+
+    Ascend 950 does not read these variables; a ``device`` that is not known is taken as one of 910 to A3.
+    """
+    if device in NEWER:
+        return
+    texts = {name: env[name] for name in (PCIE, ROCE) if env.get(name, NOT_SET) != NOT_SET}
+    numbers = {name: SWITCH.value(text) for name, text in texts.items()}
+    if list(numbers.values()) == [0]:
+        name, other = (ROCE, PCIE) if ROCE in numbers else (PCIE, ROCE)
+        yield Problem(f"{name} is 0 and {other} is not set", f"set {other}=1, or unset {name}")
+    elif list(numbers.values()) == [1, 1]:
+        yield Problem(f"{ROCE} and {PCIE} are both 1", f"unset one of them, or set {PCIE}=0")
+
+
+def _refuses(row: Row, env: Mapping[str, str], device: str) -> bool:
+    text = env.get(row.name)
+    if text is None or text == row.not_set or (device in NEWER and not text):
+        return False
+    if row.only_with is not None:
+        switch, wanted = row.only_with
+        if leading_number(env.get(switch, "")) != wanted:
+            return False
+    return row.reading.refuses(text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -559,8 +559,23 @@ def test_a_sound_table_in_a_config_map_still_has_to_be_taken_out(
     value = config_map(hccl__json=GOOD)
     command_line.write("cm.json", as_yaml(value) if is_yaml else json.dumps(value))
     lines = command_line("validate", "cm.json").out.splitlines()
-    assert lines[-2] == "no findings: HCCL accepts the table in this file, and not the file itself"
+    assert lines[-2] == "no findings: HCCL accepts the table in this file, but refuses the file itself"
     assert lines[-1].startswith(
-        "HCCL reads a file with this table alone, not the ConfigMap around it: kubectl get"
+        "HCCL reads only a file with the table alone; take it out of the ConfigMap: kubectl get"
     )
     assert lines[-1].endswith(" > hccl.json")
+
+
+@pytest.mark.parametrize("is_yaml", [False, True])
+def test_a_config_map_that_hccl_is_to_read_itself_is_refused(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, is_yaml: bool
+) -> None:
+    value = config_map(hccl__json=GOOD)
+    command_line.write("cm.json", as_yaml(value) if is_yaml else json.dumps(value))
+    monkeypatch.setenv("RANK_TABLE_FILE", "cm.json")
+
+    done = command_line("validate")
+
+    assert done.code == 1
+    assert "= HCCL: refuses the table" in done.out
+    assert "help: extract the table: kubectl get configmap" in done.out

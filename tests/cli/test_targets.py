@@ -500,3 +500,20 @@ def test_a_container_ip_is_not_taken_from_the_server_id_where_another_server_has
         assert 'it is probably not the server_id: server "10.0.0.1" has "192.168.77.31"' in flat
     assert converted.code == 1
     assert command_line.names == ["t.json"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_cause_of_a_server_id_that_is_no_address_is_told_once(
+    command_line: CommandLine, number: int
+) -> None:
+    value = good("mindie")
+    for server in servers(value)[:number]:
+        server["server_id"] = f"[{server['server_id']}](http://{server['server_id']})"
+    (command_line.folder / command_line.write("hccl.json", value)).chmod(0o640)
+
+    done = command_line("validate", "--product", "a2", "--target", "mindie", "hccl.json")
+
+    assert done.out.count("the form of a link, as a chat writes it") == 1
+    assert "error[HCC868]" in done.out
+    assert f"HCC619 says the same as HCC868, of {number} place" in done.out
+    assert "warning[HCC619]" not in done.out

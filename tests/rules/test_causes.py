@@ -555,7 +555,7 @@ def test_addresses_without_dots_are_one_block() -> None:
 
     (block,) = blocks(value)
 
-    assert "device_ips are not IP addresses: they have no dots, an address has 3" in block
+    assert "device_ips of server 2 are not IP addresses: the dots are missing in each" in block
     assert "in 8 places" in block
 
 

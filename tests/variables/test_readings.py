@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.table.products import PRODUCTS
-from hccl_tools.variables.reading import refused_values
-from hccl_tools.variables.rows import DEVICES, NEWER, OLDER, ROWS
+from hccl_tools.variables.rows import DEVICES, NEWER, OLDER, ROWS, refused_values
 from tests.support import reference_pages
 
 

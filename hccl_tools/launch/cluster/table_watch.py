@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.files import waiting
-from hccl_tools.launch.planning import table_file, table_source
+from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.planning.moved_pod import POLL_SECONDS, TableChangedError
 from hccl_tools.notation.printable import tell
 
@@ -68,7 +68,7 @@ class TableWatch:
             return True
         variables = table_source.checked_in(self._request, os.environ)
         try:
-            found = table_file.load_file(located[0], self._request.table, variables)
+            found = table_source.load_file(located[0], self._request.table, variables)
         except HcclToolsError:
             return True  # The next plan will report the error.
         return found.data != self._data

@@ -15,7 +15,7 @@ _MOST_TRACEBACK_LINES = 60
 _TRACEBACK = "Traceback (most recent call last):"
 #: Python's lines between two tracebacks of one failure.
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_CODE = re.compile(r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])")
+_CODE = r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])"
 
 
 def log_end(path: str) -> list[str]:
@@ -77,4 +77,4 @@ def _traceback_end(lines: list[str], start: int) -> int:
 
 def hccl_codes(lines: list[str]) -> list[str]:
     """Return HCCL's error codes in the lines (EI0006, EJ0003, ...), in order of their first occurrence."""
-    return list(dict.fromkeys(code for line in lines for code in _CODE.findall(line)))
+    return list(dict.fromkeys(code for line in lines for code in re.findall(_CODE, line)))

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import interpreter, script_kind
+from hccl_tools.launch.planning import interpreter, program_check
 from hccl_tools.launch.planning.environment import FAMILIES
 from hccl_tools.launch.planning.log_paths import parse_mode
 from hccl_tools.notation.assignments import parse_assignments
@@ -151,7 +151,7 @@ def _program(
     module = bool(flags & {"-m", "--module"})
     kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
     if kind == "script" and not program[0].endswith(".py"):
-        script_kind.refuse_data(program, ("python", "-m", "hccl_tools.launch.rank"))
+        program_check.refuse_data(program, ("python", "-m", "hccl_tools.launch.rank"))
     if "python" not in program[0]:
         return kind, program, python
     return interpreter.split_typed_python(kind, program, python)

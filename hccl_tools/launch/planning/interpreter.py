@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.planning import script_kind
+from hccl_tools.launch.planning import program_check
 from hccl_tools.processes.limits import why_not_started
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 from hccl_tools.records import NamedTuple
@@ -174,7 +174,7 @@ def _torchruns_variable(program: Program) -> str:
     """Return a variable of torchrun that a script reads; "" if none, or if it reads those of a table."""
     if program.kind != "script":
         return ""
-    text = script_kind.beginning(program.argv[0], _SCRIPT_BYTES)
+    text = program_check.beginning(program.argv[0], _SCRIPT_BYTES)
     found = _TORCHRUNS.search(text)
     return found[1].decode() if found and not _TABLES.search(text) else ""
 

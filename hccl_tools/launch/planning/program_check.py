@@ -1,21 +1,65 @@
-"""Check that the script, module or program of the ranks exists, without importing or running it."""
+"""Check that the script, module or program of the ranks exists, without importing or running it.
+
+Files that are typed in place of a Python script are recognised: tables, other data, shell scripts, programs.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.planning import script_kind
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch.planning.local_server import this_server
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.request import Program
+    from hccl_tools.launch.model.request import Program, ProgramKind
 
+#: Bytes of a file that are looked at.
+_HEAD = 65_536
+_ELF = b"\x7fELF"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: Keys, one of which each rank table and service table has.
+_TABLE_KEYS = (b'"server_list"', b'"super_pod_list"', b'"rank_list"', b'"group_list"', b'"server_group_list"')
+_TABLE = "a rank table"
+#: Ends of the names of files that are not programs, and what they are.
+_DATA = {
+    ".json": "a JSON file",
+    ".yaml": "a YAML file",
+    ".yml": "a YAML file",
+    ".txt": "a text file",
+    ".csv": "a CSV file",
+    ".toml": "a settings file",
+    ".ini": "a settings file",
+    ".cfg": "a settings file",
+    ".conf": "a settings file",
+    ".log": "a log",
+}
+_SHELL = (".sh", ".bash")
+#: Ranks that ``--all-here`` starts without ``--max-ranks``.
+_MOST_RANKS = 16
+#: A list of devices.
+_DEVICES = r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}"
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]{0,100}="
+#: Options with the number of ranks.
+_NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
+
+#: Programs and modules that start ranks, whose options ``launch`` accepts too.
+_SAME_OPTIONS = {
+    "torchrun", "torch.distributed.run", "torch.distributed.launch", "msrun",
+    "fleetrun", "paddle.distributed.launch", "paddle.distributed.fleet.launch",
+}  # fmt: skip
+#: Others: what belongs to them ends where the program begins.
+_OTHERS = {
+    "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun", "prun", "horovodrun",
+    "deepspeed", "accelerate", "accelerate.commands.launch", "deepspeed.launcher.runner",
+}  # fmt: skip
 #: Entries of a folder that are compared with the name of a script.
 _MOST_LOOKED_AT = 1000
 #: Time limit for the check by the ranks' Python, in seconds.
@@ -45,6 +89,204 @@ def look(parts):
     return "found"
 print(look(sys.argv[1].split(".")))
 """
+
+
+def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a number, a list of devices or a second value of an option in place of a script.
+
+    Args:
+        program: The file and its arguments.
+        call: The command line before the file, for the command to type.
+
+    Raises:
+        UsageError: The word is not a program.
+    """
+    name, *rest = program
+    if os.path.exists(name):
+        return
+    if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
+        hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
+        raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")
+    if call[-2:-1] == ("--env",) and rest and re.match(_ASSIGNMENT, name):
+        raise UsageError(
+            f'"{name}" is not a program', hint=f"each variable has its option: `--env {shlex.quote(name)}`"
+        )
+    is_number = name.isdecimal() and name.isascii()
+    given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
+    if rest and not given and (is_number or re.fullmatch(_DEVICES, name)):
+        words = [*call, "-n" if is_number else "--devices", name, *rest]
+        raise UsageError(f'"{name}" is not a program', hint=f"type `{shlex.join(words)}`")
+
+
+def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a rank table or another data file in place of a script: Python runs JSON without an error.
+
+    Args:
+        program: The file and its arguments.
+        call: The command line before the file, for the command to type.
+
+    Raises:
+        UsageError: The file is not a program.
+    """
+    name = program[0]
+    what = _data(name)
+    if what is None:
+        return
+    if what != _TABLE:
+        found = f"is {what}, not a program"
+        missing = f"does not exist, and its name is that of {what}, not of a program"
+        raise UsageError(
+            f'"{name}" {found if os.path.exists(name) else missing}',
+            hint="the program follows the options; a rank table needs --rank-table FILE",
+        )
+    words = _without_number(call)
+    place = words.index("--rank-table") + 1 if "--rank-table" in words else len(words)
+    if len(program) == 1 and place < len(words) and _is_python(words[place]):
+        typed = shlex.join([*words[:place], name, *words[place + 1 :], words[place]])
+        raise UsageError(f'"{name}" is a rank table, and {words[place]} a program', hint=f"type `{typed}`")
+    if not {"--rank-table", "--rank-table-file"} & _names(words):
+        words += ["--rank-table", name]
+    options = _names([*words, *program[1:]])
+    words += _of_rehearsal(name) if "--cpu" in options and "--all-here" not in options else []
+    typed = shlex.join([*words, *(program[1:] or ("train.py",))])
+    raise UsageError(f'"{name}" is a rank table, not a program', hint=f"type `{typed}`")
+
+
+def _of_rehearsal(table_file: str) -> list[str]:
+    """Return the options that a rehearsal on this host needs for a table of several or of other hosts."""
+    from hccl_tools.validation import loading  # noqa: PLC0415  (8 ms; a table in the place of the program)
+
+    try:
+        table = loading.load(table_file).table
+    except HcclToolsError:
+        return []
+    try:
+        this_server(table, environ=os.environ)
+    except LaunchError:
+        is_here = False
+    else:
+        is_here = len(table.servers) == 1
+    size = ["--max-ranks", str(len(table))] if len(table) > _MOST_RANKS else []
+    return [] if is_here else ["--all-here", *size]
+
+
+def _without_number(call: Sequence[str]) -> list[str]:
+    """Return a command line without the number of ranks, which the table states, and without ``--``."""
+    words: list[str] = []
+    rest = iter(call)
+    for word in rest:
+        if word in _NUMBER:
+            next(rest, None)
+        elif word not in {"--", "--no-table"} and word.partition("=")[0] not in _NUMBER:
+            words.append(word)
+    return words
+
+
+def require_python(program: Sequence[str]) -> None:
+    """Refuse a shell script or a compiled program in place of a Python script.
+
+    Args:
+        program: The file and its arguments.
+
+    Raises:
+        ProgramRefusedError: The file is not a Python script.
+    """
+    name = program[0]
+    head = beginning(name)
+    if head.startswith(_ELF):
+        raise ProgramRefusedError(
+            f'"{name}" is a compiled program, not a Python script', hint=_without_python(program)
+        )
+    interpreter = _interpreter(head)
+    if "python" in interpreter or (not interpreter and not name.endswith(_SHELL)):
+        return
+    kind = (
+        "a shell script" if not interpreter or interpreter.endswith("sh") else f"a script for {interpreter}"
+    )
+    raise ProgramRefusedError(
+        f'"{name}" is {kind}, not a Python script', hint=_without_python(program, interpreter or "bash")
+    )
+
+
+def _without_python(program: Sequence[str], interpreter: str = "") -> str:
+    name, arguments = program[0], program[1:]
+    path = name if "/" in name else f"./{name}"
+    is_program = os.access(name, os.X_OK) or not interpreter
+    words = [path] if is_program else [interpreter, name]
+    return f"`--no-python {shlex.join([*words, *arguments])}` starts it"
+
+
+def is_table(name: str) -> bool:
+    """Return whether a file looks like a rank table."""
+    return _data(name) == _TABLE
+
+
+def _interpreter(head: bytes) -> str:
+    """Return the name of the interpreter in the first line, such as ``bash``; "" without one."""
+    if not head.startswith(b"#!"):
+        return ""
+    words = head[2:].partition(b"\n")[0].decode(errors="replace").split()
+    names = [os.path.basename(word) for word in words if not word.startswith("-") and "=" not in word]
+    if names[:1] == ["env"]:
+        names = names[1:]
+    return names[0] if names else ""
+
+
+def _data(name: str) -> str | None:
+    """Return what a data file is, as a phrase; ``None`` for a file that may be a program."""
+    head = beginning(name).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    if head.startswith(b"{") and (any(key in head for key in _TABLE_KEYS) or not _is_python(name)):
+        return _TABLE if any(key in head for key in _TABLE_KEYS) else "a JSON file"
+    if head.startswith(b"#!"):
+        return None
+    return next((what for ending, what in _DATA.items() if name.lower().endswith(ending)), None)
+
+
+def _is_python(name: str) -> bool:
+    return name.endswith((".py", ".pyw"))
+
+
+def _names(options: Sequence[str]) -> set[str]:
+    return {option.partition("=")[0].replace("_", "-") for option in options}
+
+
+def beginning(name: str, size: int = _HEAD) -> bytes:
+    """Return the first bytes of a regular file, at most ``size``: to read a pipe would take its content."""
+    if not os.path.isfile(name):
+        return b""
+    try:
+        with open(name, "rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""
+
+
+def refuse(kind: ProgramKind, argv: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a program that is a launcher.
+
+    Args:
+        argv: The program and its arguments.
+        call: The command line before the program, for the command to type. A ``--`` at its end means that
+            the program is what is wanted, and nothing is refused.
+
+    Raises:
+        UsageError: The program starts the ranks of a job.
+    """
+    name = argv[0] if kind == "module" else os.path.basename(argv[0])
+    if name not in _SAME_OPTIONS | _OTHERS or call[-1:] == ("--",):
+        return
+    own = [word for word in call if word not in {"-m", "--module", "--no-python"}]
+    rest = argv[1:] if name in _SAME_OPTIONS else _from_script(argv[1:])
+    words = [*own, *(rest or ("train.py",))]
+    raise UsageError(
+        f'"{name}" starts the ranks of a job itself: every rank of `launch` would start a whole job',
+        hint=f"leave it out: `{shlex.join(words)}`; `--` before it starts it all the same",
+    )
+
+
+def _from_script(words: Sequence[str]) -> Sequence[str]:
+    """Return the words from the first Python script on; () without one."""
+    return next((words[at:] for at, word in enumerate(words) if word.endswith(".py")), ())
 
 
 def check(program: Program, environ: Mapping[str, str], *, python: str | None = None) -> None:
@@ -89,7 +331,7 @@ def _check_script(argv: Sequence[str], environ: Mapping[str, str]) -> None:
             f'the script "{name}" is not readable by this user',
             hint=f"its owner allows it with `chmod a+r {operand(name)}`",
         )
-    script_kind.require_python(argv)
+    require_python(argv)
 
 
 def _misspelt(name: str) -> str:

@@ -6,7 +6,7 @@ import os
 from itertools import islice
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch.planning import script_kind
+from hccl_tools.launch.planning import program_check
 from hccl_tools.notation.phrases import and_more, operand
 
 #: Entries of the folder that are looked at.
@@ -23,7 +23,7 @@ def names() -> list[str]:
             files = sorted((-one.stat().st_mtime_ns, one.name) for one in found)
     except OSError:
         return []
-    return [name for _age, name in files if script_kind.is_table(name)]
+    return [name for _age, name in files if program_check.is_table(name)]
 
 
 def sound_first() -> list[str]:

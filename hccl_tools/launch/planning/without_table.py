@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.host.local_addresses import is_local, is_this_host
 from hccl_tools.launch import engines
-from hccl_tools.launch.planning import script_kind, tables_here
+from hccl_tools.launch.planning import program_check, tables_here
 from hccl_tools.launch.planning.job import LOOPBACK, Job
 from hccl_tools.launch.planning.placement import place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import cuda_note, of_rehearsal
@@ -83,7 +83,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
 def _with_table(request: LaunchRequest) -> str:
     """Return what to type if a rank table is among the arguments of the program alone; "" if none is."""
     program, *arguments = request.program.argv
-    if not _has_no_number(request.devices) or len(arguments) != 1 or not script_kind.is_table(arguments[0]):
+    if not _has_no_number(request.devices) or len(arguments) != 1 or not program_check.is_table(arguments[0]):
         return ""
     call = ["hccl-tools", "launch", *request.typed_options, "--rank-table", arguments[0], program]
     return f"a rank table has its option: `{shlex.join(call)}`"

@@ -11,7 +11,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.render import plan_output
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
@@ -160,7 +160,7 @@ class HostReplacement:
         self.prepared = prepared = self._prepare(request)
         directory.write(run_dir, names.table_before(restart), before)
         directory.write(run_dir, names.TABLE, data)
-        plan_json.write(prepared.plan, prepared.environment)
+        plan_output.write(prepared.plan, prepared.environment)
 
 
 def add_way(reached: dict[str, str], host: str, spare: SpareHost) -> None:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import own_python
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import preflight
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.mpi import repeated_start
 from hccl_tools.launch.planning import interpreter, planner, ports
-from hccl_tools.launch.preflight import checks
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.render import plan_output
 from hccl_tools.launch.spawn import child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
@@ -155,8 +155,8 @@ def _start_port(wanted: SpawnOptions) -> int:
 
 def _preflight(prepared: PreparedLaunch) -> None:
     """Refuse devices that are in use, missing or not accessible: the ranks would fail after minutes."""
-    found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
-    checks.refuse(found, skip="preflight=False starts anyway", rehearse="cpu=True rehearses without NPUs")
+    found = preflight.check(prepared.plan, prepared.shared_environment, prepared.nodes)
+    preflight.refuse(found, skip="preflight=False starts anyway", rehearse="cpu=True rehearses without NPUs")
 
 
 def _write(
@@ -167,7 +167,7 @@ def _write(
     if (data := prepared.table_to_lock) is not None:
         lock = table_lock.take(data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
-    directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
+    directory.write(plan.run_dir, names.PLAN, plan_output.as_bytes(plan, prepared.environment))
     own_runs.note(plan.run_dir, os.environ)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)

@@ -10,7 +10,7 @@ import pytest
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.host.local_addresses import interface_address, interface_addresses
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.render import plan_json, plan_text
+from hccl_tools.launch.render import plan_output
 from hccl_tools.programs.lookup import ProgramMissingError
 from tests.support.requests import launch_request, with_options
 from tests.support.tables import table as made
@@ -362,13 +362,13 @@ def test_plan_as_json_masks_secrets() -> None:
     )  # fmt: skip
     prepared = prepare(request, {"HCCL_CONNECT_TIMEOUT": "600", "RANK_ID": "7"})
 
-    value = json.loads(plan_json.as_json(prepared.plan, prepared.environment))
+    value = json.loads(plan_output.as_json(prepared.plan, prepared.environment))
 
     assert value["schema_version"] == 1
     assert value["processes"][1]["environment"]["MY_APIKEY"] == "***"
     assert value["passed_variables"] == {"HCCL_CONNECT_TIMEOUT": "600"}
     assert value["removed_variables"] == ["RANK_ID"]
-    assert "told to no one" not in plan_text.as_text(prepared.plan, prepared.environment)
+    assert "told to no one" not in plan_output.as_text(prepared.plan, prepared.environment)
 
 
 @pytest.mark.usefixtures("script")
@@ -380,7 +380,7 @@ def test_plan_as_text_has_aligned_columns() -> None:
         nodes=(4, 5, 6, 7),
     )
 
-    lines = plan_text.as_text(prepared.plan, {}).splitlines()
+    lines = plan_output.as_text(prepared.plan, {}).splitlines()
 
     header = next(index for index, line in enumerate(lines) if line.startswith("  rank  host"))
     assert lines[header : header + 3] == [
@@ -397,8 +397,8 @@ def test_one_rank_of_several_is_counted_among_ranks() -> None:
 
     of_two, alone = plan(ranks=2, **options, **machines), plan(ranks=1, **options)
 
-    assert next(plan_text.lines(of_two)).startswith("1 of 2 ranks, ")
-    assert next(plan_text.lines(alone)).startswith("1 rank, ")
+    assert next(plan_output.lines(of_two)).startswith("1 of 2 ranks, ")
+    assert next(plan_output.lines(alone)).startswith("1 rank, ")
 
 
 def two_servers(*hosts: str) -> dict[str, Any]:
@@ -427,7 +427,7 @@ def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts
     with pytest.raises(LaunchError, match="none of the table's servers is this host"):
         prepare(request)
     shown = prepare(with_options(request, include_this_host=False)).plan
-    text = plan_text.as_text(shown, {})
+    text = plan_output.as_text(shown, {})
 
     assert [rank.host for rank in shown.ranks] == [host for host in hosts for _ in (0, 1)]
     assert "a launch on this host would be refused" in " ".join(text.split())
@@ -435,7 +435,7 @@ def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts
     assert [line.split()[0] for line in text.splitlines() if line.endswith((".log", "(there)"))] == [
         str(rank) for rank in range(2 * len(hosts))
     ]
-    assert not any(one["here"] for one in json.loads(plan_json.as_json(shown, {}))["processes"])
+    assert not any(one["here"] for one in json.loads(plan_output.as_json(shown, {}))["processes"])
     # Each host's own devices, whichever host looks.
     visible = [rank.environment["ASCEND_RT_VISIBLE_DEVICES"] for rank in shown.ranks]
     assert visible == ["4,5", "4,5", "6,7", "6,7"][: 2 * len(hosts)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.host.host_ports import is_free
+from hccl_tools.launch.supervise import leftovers
 from hccl_tools.notation.phrases import devices
 from hccl_tools.records import NamedTuple
 
@@ -15,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.planner import PreparedLaunch
 
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = r"(?i)\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?"
 _LARGEST_YAML = 1 << 20
+#: The module of the stage after the start, which is loaded while hccn_tool answers.
+_SUPERVISOR = "hccl_tools.launch.supervise.supervisor"
 _REHEARSE, _SKIP = "to rehearse without NPUs add --cpu", "--preflight none starts without these checks"
 
 
@@ -118,3 +124,32 @@ def _switched_off(plan: Plan) -> Iterator[str]:
                             f"{path}:{number}: {match[1]} is {match[2]}: {plan.world_size} ranks would train "
                             "independently of each other; set it to True"
                         )
+
+
+class Preflight:
+    """Checks this host for the plan, while a tool still answers; ``warnings`` refuses the start later.
+
+    If an engine starts supervisors, each of them checks its own host.
+    """
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self._typed, self._is_wanted = request.variables.assigned, request.start.preflight
+        self._found, self._logs = Findings(), ""
+
+    def check(self, prepared: PreparedLaunch) -> None:
+        """Check this host, and load the module of the next stage."""
+        plan = prepared.plan
+        if self._is_wanted and not plan.supervisor:
+            environment = {**prepared.shared_environment, **self._typed}
+            self._found = check(plan, environment, prepared.nodes)
+            self._logs = os.path.dirname(plan.run_dir)
+        import_module(_SUPERVISOR)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what does not prevent the start.
+
+        Raises:
+            LaunchError: Something prevents it.
+        """
+        refuse(self._found)
+        return (*self._found.warnings, *(leftovers.leftovers_of_last_run(self._logs) if self._logs else ()))

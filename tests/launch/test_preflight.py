@@ -12,10 +12,10 @@ import pytest
 from hccl_tools.errors import LaunchError
 from hccl_tools.host import device_holders, hccl_variables
 from hccl_tools.host.site_defaults import Site
+from hccl_tools.launch import preflight
 from hccl_tools.launch.model.plan import Plan, RankProcess
-from hccl_tools.launch.preflight import checks
-from hccl_tools.launch.preflight.checks import Findings
-from hccl_tools.variables.reading import refused_values
+from hccl_tools.launch.preflight import Findings
+from hccl_tools.variables.rows import refused_values
 from tests.support.sockets import ADDRESS, connection, listener
 
 HOST = tuple(range(8))
@@ -34,7 +34,7 @@ def plan(*devices: int, argv: tuple[str, ...] = ("python", "train.py"), **option
 
 
 def check(made: Plan, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()) -> Findings:
-    return checks.check(made, environ or {}, nodes)
+    return preflight.check(made, environ or {}, nodes)
 
 
 def settings(**environ: str) -> list[str]:
@@ -66,7 +66,7 @@ def test_the_group_of_a_device_in_a_container(
     monkeypatch.setattr(device_holders, "closed_nodes", lambda *_: ("/dev/davinci0",))
     monkeypatch.setattr("os.path.exists", lambda _: False)
 
-    (found,) = checks.check(plan(0), environ, HOST).errors
+    (found,) = preflight.check(plan(0), environ, HOST).errors
 
     assert found.startswith("/dev/davinci0 cannot be opened by this user: ")
     assert way in found
@@ -125,7 +125,7 @@ def test_meeting_port_is_taken() -> None:
 
     assert f"port {port} (MASTER_PORT) is in use" in found.errors[0]
     with pytest.raises(LaunchError) as caught:
-        checks.refuse(found)
+        preflight.refuse(found)
     assert caught.value.hint == "--preflight none starts without these checks"  # It is a rehearsal already.
 
 
@@ -147,12 +147,12 @@ def test_yaml_that_makes_single_card_trainings(line: str, warned: bool) -> None:
 
 def test_all_findings_are_told_at_once() -> None:
     with pytest.raises(LaunchError) as caught:
-        checks.refuse(Findings(("one", "two")))
+        preflight.refuse(Findings(("one", "two")))
 
     assert caught.value.head == "2 problems prevent the start on this host"
     assert caught.value.lines == ("  - one", "  - two")  # A line break in the head is printed as \\u000a.
     assert caught.value.exit_code == 125
-    checks.refuse(Findings((), ("a warning",)))
+    preflight.refuse(Findings((), ("a warning",)))
 
 
 @pytest.mark.parametrize(
