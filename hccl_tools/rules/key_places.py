@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.registry import shared
+from hccl_tools.rules.registry import shared_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,24 +89,16 @@ def with_other_keys(subject: Input, table_format: str, concerns: Callable[[str],
     """
     if not isinstance(subject.value, dict) or table_format not in _TABLES:
         return
-    known = _known_other_keys(subject)
-    if table_format not in known:
-        known[table_format] = _other_keys(subject.value, _TABLES[table_format])
-    others = known[table_format]
+    others = _other_keys(subject, table_format)
     if others is None or any(map(concerns, others)):
         yield from _below(subject.value, _TABLES[table_format], (), ())
 
 
-@shared
-def _known_other_keys(_subject: Input) -> dict[str, frozenset[str] | None]:
-    """Return the keys by format, for the formats for which they were asked."""
-    return {}
-
-
-def _other_keys(value: dict[str, Any], kind: Kind) -> frozenset[str] | None:
+@shared_each
+def _other_keys(subject: Input, table_format: str) -> frozenset[str] | None:
     """Return the keys that are not among those of their kind; ``None`` if there are other types than expected."""
     found: set[str] = set()
-    levels: list[tuple[Kind, list[Any]]] = [(kind, [value])]
+    levels: list[tuple[Kind, list[Any]]] = [(_TABLES[table_format], [subject.value])]
     try:
         for level, entries in levels:
             found.update(set().union(*entries) - level.keys)

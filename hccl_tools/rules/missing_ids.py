@@ -14,7 +14,7 @@ from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.registry import shared
+from hccl_tools.rules.registry import shared, shared_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,13 +53,13 @@ def hint_on(subject: Input, violation: Violation, table_format: str) -> str | No
     if table_format != "2.0" and _is_no_device(subject, holder):
         return _NO_DEVICE
     if key == "net_layer":
-        among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key).first()
+        among, absent = "no other level of the rank has", _absent(subject, (holder[:-1], key)).first()
     elif key != "rank_id" and table_format == "2.0":
         among, absent = "no other rank of the node has", _absent_in_node(subject, holder, key)
     elif key == "device_id":
-        among, absent = "no other device of the server has", _absent(subject, holder[:-1], key)
+        among, absent = "no other device of the server has", _absent(subject, (holder[:-1], key))
     else:
-        among, absent = "no other device has", _absent(subject, holder[:1], key)
+        among, absent = "no other device has", _absent(subject, (holder[:1], key))
     if not absent.numbers:
         return None
     if key == "device_id" and absent.numbers[0] >= subject.product.device_limit:
@@ -113,10 +113,7 @@ def hint_on_all(subject: Input, violation: Violation, table_format: str) -> str 
 
 def place_of(subject: Input, holder: Path, key: str, table_format: str) -> int | None:
     """Return the id of an entry by its place in the file; None unless all ids that are there follow their places."""
-    known = _known_orders(subject)
-    if key not in known:
-        known[key] = _is_in_order(subject, key, table_format)
-    if not known[key]:
+    if not _is_in_order(subject, (key, table_format)):
         return None
     if table_format == "2.0":
         return int(holder[1]) if key == "rank_id" else None
@@ -126,20 +123,16 @@ def place_of(subject: Input, holder: Path, key: str, table_format: str) -> int |
 
 
 @shared
-def _known_orders(_subject: Input) -> dict[str, bool]:
-    """Return, by key, whether all ids that are there follow the places of their entries."""
-    return {}
-
-
-@shared
 def _ranks_before(subject: Input) -> list[int]:
     """Return the number of devices before each server of server_list, and at last that of all devices."""
     sizes = [len(_listed(one)) if isinstance(one, dict) else 0 for one in subject.value["server_list"]]
     return [*accumulate(sizes, initial=0)]
 
 
-def _is_in_order(subject: Input, key: str, table_format: str) -> bool:
+@shared_each
+def _is_in_order(subject: Input, key_of_format: tuple[str, str]) -> bool:
     """Return whether each id that is there is the number of its entry in the file, and at least one is missing."""
+    key, table_format = key_of_format
     value = subject.value
     if table_format == "2.0":
         entries = value["rank_list"] if key == "rank_id" else []
@@ -175,36 +168,28 @@ def _without(values: Sequence[Any]) -> _Absent:
     return _Absent(numbers, fold(numbers) if len(numbers) > 1 else "")
 
 
-def _absent(subject: Input, path: Path, key: str) -> _Absent:
-    """Return the numbers from 0 on that no entry of a list has; computed once for each list."""
-    known = _known_absent(subject)
-    if (path, key) not in known:
-        entries = reduce(getitem, path, subject.value)
-        if path == ("server_list",):
-            entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
-        known[path, key] = _without([one.get(key) if isinstance(one, dict) else None for one in entries])
-    return known[path, key]
-
-
-@shared
-def _known_absent(_subject: Input) -> dict[tuple[Path, str], _Absent]:
-    return {}
-
-
-@shared
-def _known_absent_in_nodes(_subject: Input) -> dict[str, dict[str, _Absent]]:
-    return {}
+@shared_each
+def _absent(subject: Input, place: tuple[Path, str]) -> _Absent:
+    """Return the numbers from 0 on that no entry of a list has under a key; computed once for each list."""
+    path, key = place
+    entries = reduce(getitem, path, subject.value)
+    if path == ("server_list",):
+        entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
+    return _without([one.get(key) if isinstance(one, dict) else None for one in entries])
 
 
 def _absent_in_node(subject: Input, holder: Path, key: str) -> _Absent:
-    """Return the numbers from 0 on that no rank of the node of a rank has; computed once for all nodes."""
-    known = _known_absent_in_nodes(subject)
-    if key not in known:
-        ranks: dict[str, list[Any]] = {}
-        for rank in subject.value["rank_list"]:
-            ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
-        known[key] = {node: _without(ids) for node, ids in ranks.items()}
-    return known[key][_node(subject.value["rank_list"][holder[1]])]
+    """Return the numbers from 0 on that no rank of the node of a rank has."""
+    return _absent_in_nodes(subject, key)[_node(subject.value["rank_list"][holder[1]])]
+
+
+@shared_each
+def _absent_in_nodes(subject: Input, key: str) -> dict[str, _Absent]:
+    """Return the numbers from 0 on that no rank of each node has."""
+    ranks: dict[str, list[Any]] = {}
+    for rank in subject.value["rank_list"]:
+        ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
+    return {node: _without(ids) for node, ids in ranks.items()}
 
 
 def _node(rank: Any) -> str:

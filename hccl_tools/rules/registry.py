@@ -43,6 +43,7 @@ _READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file"), MIXTURE[0]
 #: The formats of rules that do not change HCCL's verdict on a table.
 BESIDE_HCCL = {LOCAL, MIXTURE, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _T = TypeVar("_T")
+_Key = TypeVar("_Key")
 _Input = TypeVar("_Input", bound="Input")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -263,6 +264,20 @@ def shared(compute: Callable[[_Input], _T]) -> Callable[[_Input], _T]:
         if compute not in subject.results:
             subject.results[compute] = compute(subject)
         result: _T = subject.results[compute]
+        return result
+
+    return once
+
+
+def shared_each(compute: Callable[[_Input, _Key], _T]) -> Callable[[_Input, _Key], _T]:
+    """Cache the result of a function for each subject and second argument; see ``shared``."""
+
+    @wraps(compute)
+    def once(subject: _Input, key: _Key) -> _T:
+        known = subject.results.setdefault(compute, {})
+        if key not in known:
+            known[key] = compute(subject, key)
+        result: _T = known[key]
         return result
 
     return once

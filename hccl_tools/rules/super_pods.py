@@ -19,7 +19,7 @@ from hccl_tools.rules.pod_servers import (
     unplaced,
     without_server_id,
 )
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Subject, rule, shared, shared_each
 from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import (
     SHOW_POD,
@@ -220,20 +220,18 @@ def _sdids_of_servers(subject: Subject) -> dict[str, set[Any]]:
     return found
 
 
-@shared
-def _sdids_of_pods(_subject: Subject) -> dict[int, set[Any]]:
-    """Return the super_device_ids of the entries of super_pod_list for which they were asked."""
-    return {}
+@shared_each
+def _sdids_of_pod(subject: Subject, number: int) -> set[Any]:
+    """Return the super_device_ids of the servers of an entry of super_pod_list."""
+    of_server, names = _sdids_of_servers(subject), _servers_of_pods(subject)[number]
+    return set().union(*(of_server.get(name, set()) for name in names)) - {None}
 
 
 def _repeat_sdids(subject: Subject, pod: ListedPod, seen: int) -> bool:
     """Whether the servers of two entries have the same super_device_ids, which one super pod has each once."""
-    of_server, known = _sdids_of_servers(subject), _sdids_of_pods(subject)
-    others = _servers_of_pods(subject)[seen]
-    if seen not in known:
-        known[seen] = set().union(*(of_server.get(name, set()) for name in others)) - {None}
-    own = set(pod.server_ids) - others
-    return any(not known[seen].isdisjoint(of_server.get(name, ())) for name in own)
+    of_server, known = _sdids_of_servers(subject), _sdids_of_pod(subject, seen)
+    own = set(pod.server_ids) - _servers_of_pods(subject)[seen]
+    return any(not known.isdisjoint(of_server.get(name, ())) for name in own)
 
 
 def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:

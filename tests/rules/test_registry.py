@@ -15,6 +15,7 @@ from hccl_tools.rules.registry import (
     rule,
     rules_for,
     shared,
+    shared_each,
 )
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.products import PRODUCTS
@@ -89,6 +90,20 @@ def test_shared_results_are_those_of_one_function() -> None:
     subject = Input(InputFacts(PRODUCTS["a2"]))
 
     assert (first()(subject), same_name(subject)) == ("first", "second")
+
+
+def test_results_for_each_key_are_computed_once() -> None:
+    times = []
+
+    @shared_each
+    def counted(_subject: Input, key: str) -> int:
+        times.append(key)
+        return len(times)
+
+    subject = Input(InputFacts(PRODUCTS["a2"]))
+
+    assert [counted(subject, key) for key in "aba"] == [1, 2, 1]
+    assert counted(Input(subject.facts), "a") == 3
 
 
 def test_an_input_made_from_another_has_its_results() -> None:
