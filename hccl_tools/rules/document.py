@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
+from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import MERGE, and_more
 from hccl_tools.rules import bare_entries, flat_lists
@@ -39,7 +40,7 @@ def format_of_another_product(subject: Input) -> Iterator[Finding]:
     Instead: product a5
     Hint: use --product a5 if the machine is an Ascend 950; otherwise make a new 1.0 table on its hosts, `hccl-tools gen --product 910a`: another version in this file is not enough
     """
-    found = detect(subject.value).format if subject.kind is None else None
+    found = detect(subject.value).format if subject.kind is RANK_TABLE else None
     if found is not None and found not in subject.product.formats:
         other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
@@ -102,7 +103,7 @@ def not_a_rank_table(subject: Input) -> Iterator[Finding]:
     Instead: table
     Hint: specify a file with server_list, group_list or rank_list
     """
-    if not subject.is_json or subject.kind is not None:
+    if not subject.is_json or subject.kind is not RANK_TABLE:
         return
     found = detect(subject.value)
     status = subject.value.get("status") if isinstance(subject.value, dict) else None

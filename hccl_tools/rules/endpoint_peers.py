@@ -9,7 +9,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.reading import read_file
 from hccl_tools.errors import InputError
 from hccl_tools.formats.endpoint_file import Endpoint, device_of, files_beside
-from hccl_tools.formats.host_files import ROOT_INFO_NAME
+from hccl_tools.formats.file_kinds import ROOT_INFO_NAME
 from hccl_tools.rules.endpoint_files import entries, entry_path
 from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.table.addresses import is_eid

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.endpoint_file import EID_PROTOCOLS, device_of
+from hccl_tools.formats.file_kinds import ENDPOINTS, ROOT_INFO
 from hccl_tools.notation.phrases import devices as devices_phrase
 from hccl_tools.rules import root_info
 from hccl_tools.rules.endpoint_files import entries, entry_path
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-_ROOT_INFO, _ENDPOINTS = ("rootinfo",), ("endpoints",)
+_ROOT_INFO, _ENDPOINTS = (ROOT_INFO.name,), (ENDPOINTS.name,)
 
 
 def device_ids(subject: Input) -> list[int]:
     """Return the device ids of a root info, or the one in the name of an endpoint file."""
-    if subject.kind == "rootinfo":
+    if subject.kind is ROOT_INFO:
         numbers = [read_integer(rank["device_id"]) for rank in root_info.devices(subject)]
         return sorted({number for number in numbers if number is not None})
     own = device_of(subject.path) if subject.path is not None else None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import SERVICE_TABLE
 from hccl_tools.notation.phrases import with_article
 from hccl_tools.rules.registry import Finding, Input, rule
-from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +26,7 @@ def no_rank_table(subject: Input) -> Iterator[Finding]:
     Instead: base 1.0 2x2; file table.json
     Hint: omit --target: hixl reads this file
     """
-    reader, noun = READERS[subject.kind or ""]
-    hint = f"omit --target: {reader} reads this file"
-    if subject.kind == SERVICE:
+    hint = f"omit --target: {subject.kind.reader} reads this file"
+    if subject.kind is SERVICE_TABLE:
         hint = "name the table of an instance: `hccl-tools convert FILE --instance N --to 1.0` writes it"
-    yield Finding(f"{with_article(noun)} is not a rank table", hint=hint)
+    yield Finding(f"{with_article(subject.kind.noun)} is not a rank table", hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
+from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation import invisible
 from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
 from hccl_tools.rules.registry import Finding, Input, rule
@@ -56,7 +57,7 @@ def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
 
 
 def _format(subject: Input) -> str | None:
-    if not subject.is_json or subject.kind is not None or not isinstance(subject.value, dict):
+    if not subject.is_json or subject.kind is not RANK_TABLE or not isinstance(subject.value, dict):
         return None
     found = detect(subject.value)
     return None if found.heterogeneous or "deploy_mode" in subject.value else found.format

@@ -13,15 +13,26 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.formats import module
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import (
+    ENDPOINTS,
+    KINDS,
+    LAB,
+    LOCAL,
+    MIXTURE,
+    NOT_FOR_TARGETS,
+    RANK_TABLE,
+    ROOT_INFO,
+    SERVICE_TABLE,
+    TARGETS,
+    VERSION_1_1,
+)
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.document.document import Document
-    from hccl_tools.formats.host_files import Kind
+    from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
@@ -31,17 +42,6 @@ if TYPE_CHECKING:
 SERVER_LIST = ("1.0", "1.2")
 LEGACY = (*SERVER_LIST, "group_list")
 _ALL = (*LEGACY, "2.0")
-#: The formats of rules that compare a table of any format with this host.
-LOCAL = ("local",)
-#: The frameworks that read tables beside HCCL, with their names in messages. Each has rules of its own.
-TARGETS = {"mindspore": "MindSpore", "torch": "torch_npu", "mindie": "MindIE", "xllm": "xLLM"}
-#: The formats of rules on files that none of these frameworks reads.
-NOT_FOR_TARGETS = ("not-for-targets",)
-#: The formats of rules on the servers of xLLM's mixture that HCCL does not read.
-MIXTURE = ("mixture",)
-_READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file"), MIXTURE[0]: ("xLLM", "table")}
-#: The formats of rules that do not change HCCL's verdict on a table.
-BESIDE_HCCL = {LOCAL, MIXTURE, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _T = TypeVar("_T")
 _Key = TypeVar("_Key")
 _Input = TypeVar("_Input", bound="Input")
@@ -51,8 +51,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "document": (),
     "places": (),
     "structure": _ALL,
-    "legacy_formats": ("lab",),
-    "version_1_1": ("1.1",),
+    "legacy_formats": (LAB.name,),
+    "version_1_1": (VERSION_1_1.name,),
     "servers": LEGACY,
     "groups": ("group_list",),
     "ranks": (*SERVER_LIST, "2.0"),
@@ -81,21 +81,21 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "server_sizes": LEGACY,
     "text_order": LEGACY,
     "spelling": _ALL,
-    "endpoint_files": ("endpoints",),
-    "endpoint_peers": ("endpoints",),
-    "root_info": ("rootinfo",),
-    "root_info_topology": ("rootinfo",),
-    "host_files_local": ("endpoints", "rootinfo"),
-    "service_structure": (SERVICE,),
-    "service_groups": (SERVICE,),
-    "service_devices": (SERVICE,),
-    "service_addresses": (SERVICE,),
-    "service_advice": (SERVICE,),
+    "endpoint_files": (ENDPOINTS.name,),
+    "endpoint_peers": (ENDPOINTS.name,),
+    "root_info": (ROOT_INFO.name,),
+    "root_info_topology": (ROOT_INFO.name,),
+    "host_files_local": (ENDPOINTS.name, ROOT_INFO.name),
+    "service_structure": (SERVICE_TABLE.name,),
+    "service_groups": (SERVICE_TABLE.name,),
+    "service_devices": (SERVICE_TABLE.name,),
+    "service_addresses": (SERVICE_TABLE.name,),
+    "service_advice": (SERVICE_TABLE.name,),
     **{f"target_{name}": (name,) for name in TARGETS},
-    "other_files": NOT_FOR_TARGETS,
-    "xllm_mixture": MIXTURE,
-    "local_servers": LOCAL,
-    "local_devices": LOCAL,
+    "other_files": (NOT_FOR_TARGETS.name,),
+    "xllm_mixture": (MIXTURE.name,),
+    "local_servers": (LOCAL.name,),
+    "local_devices": (LOCAL.name,),
 }
 
 #: When HCCL finds the fault: loading the file, parsing entries, comparing entries, checking the topology.
@@ -137,7 +137,7 @@ class InputFacts(NamedTuple):
         not_json: Why the value that the caller passed is not JSON.
         is_directory: Whether a directory has the name of a file that is not a table.
         env: The job's environment variables.
-        kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
+        kind: The kind of the file; ``RANK_TABLE`` for a document that is of no other kind.
         product_reason: Why the input is checked for this product.
         product_is_assumed: Whether the product is a default instead of the user's choice.
     """
@@ -149,7 +149,7 @@ class InputFacts(NamedTuple):
     not_json: Finding | None = None
     is_directory: bool = False
     env: Mapping[str, str] = {}
-    kind: Kind | None = None
+    kind: FileKind = RANK_TABLE
     product_reason: str = ""
     product_is_assumed: bool = False
 
@@ -287,7 +287,7 @@ class Rule(NamedTuple):
     """A declared rule.
 
     ``formats`` is empty for rules on documents of any kind. ``needs`` names the device and server keys that
-    the rule reads: if one of them is damaged, the rule does not run.
+    the rule reads: if one of them is damaged, the rule does not run. ``kind`` is that of what the rule is on.
     """
 
     facts: RuleFacts
@@ -295,6 +295,7 @@ class Rule(NamedTuple):
     formats: tuple[str, ...]
     stage: Stage
     needs: tuple[str, ...]
+    kind: FileKind
 
 
 _RULES: dict[str, Rule] = {}
@@ -330,11 +331,11 @@ def rule(
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
-        read_by = TARGETS.get(own[0], "HCCL") if own else "HCCL"
-        reader = _READERS.get(own[0] if own else "", (read_by, "table"))
-        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader, words)
+        kind = KINDS.get(own[0], RANK_TABLE) if own else RANK_TABLE
+        doc = check.__doc__ or ""
+        facts = RuleFacts(rule_id, name, consequence, source, code, doc, kind.reader, kind.noun, words)
         when = stage or ("none" if consequence == "advice" else "parse")
-        _RULES[rule_id] = Rule(facts, check, own, when, needs)
+        _RULES[rule_id] = Rule(facts, check, own, when, needs, kind)
         return check
 
     return declare

@@ -20,12 +20,11 @@ from hccl_tools.document.parsed_value import NotJsonError, as_read
 from hccl_tools.document.reading import shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.formats.host_files import READERS, kind_of
+from hccl_tools.formats.file_kinds import LOCAL, RANK_TABLE, SERVICE_TABLE, form_of, kind_of
+from hccl_tools.formats.xllm import is_mixture
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import (
-    BESIDE_HCCL,
-    LOCAL,
     STAGES,
     DamagedInput,
     Finding,
@@ -38,10 +37,10 @@ from hccl_tools.rules.registry import (
 )
 from hccl_tools.rules.selection import chosen
 from hccl_tools.rules.topology import device_sets
-from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import (
     host_files,
+    mixtures,
     non_table_documents,
     other_products,
     product_choice,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
-    from hccl_tools.formats.host_files import Kind
+    from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
@@ -91,7 +90,7 @@ def validate(
             values of four change its verdict on a table: HCCL_INTRA_ROCE_ENABLE, HCCL_INTRA_PCIE_ENABLE,
             HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE. Other variables have no effect. By default no
             variables are set; the environment of this process is not read.
-        target: The framework that reads the table: also check what it requires (``registry.TARGETS``).
+        target: The framework that reads the table: also check what it requires (``file_kinds.TARGETS``).
         host: Returns the state of this host, for the comparison with a table (``local_check``).
         on_this_host: Whether the table is for a job on this host, whose NPUs then decide the product.
         limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
@@ -120,10 +119,9 @@ def validate(
         findings.drop_at_errors("HCC603", ("rank_id", "device_id"))
         findings.drop_at_errors("HCC617", ("status", "server_count", "rank_count", "group_count"))
         if host is not None and isinstance(subject, Subject):
-            findings.run(rules_for(LOCAL[0]), LocalSubject(subject, host(subject.table)))
-        is_table = found is not None and not non_table_documents.is_one(subject, found)
+            findings.run(rules_for(LOCAL.name), LocalSubject(subject, host(subject.table)))
         accepted = ""
-        if findings.counts and is_table and isinstance(subject, Subject):
+        if findings.counts and isinstance(subject, Subject) and _form(given, found) is RANK_TABLE:
             accepted = other_products.accepted_on(subject, findings)
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
@@ -209,13 +207,13 @@ def _facts(source: Any, limit: int | None) -> tuple[InputFacts, str]:
         return InputFacts(unknown, not_json=not_json), "<object>"
 
 
-def _recognised(facts: InputFacts) -> tuple[Kind | None, formats.Detection | None]:
-    """Return the kind of a file that is not a table, and what was detected."""
+def _recognised(facts: InputFacts) -> tuple[FileKind, formats.Detection | None]:
+    """Return the kind of a source, and what was detected; ``None`` if it is not valid JSON."""
     if not facts.is_json:
-        return None, None
+        return RANK_TABLE, None
     if (found := kind_of(facts.value, facts.path)) is not None:
         return found[0], formats.Detection(None, found[1])
-    return None, formats.detect(facts.value)
+    return RANK_TABLE, formats.detect(facts.value)
 
 
 def _for_product(facts: InputFacts, choice: Choice) -> InputFacts:
@@ -245,20 +243,22 @@ def _judge(
     begin: Callable[[RankTable], None] | None,
 ) -> Input:
     """Collect the findings, and return the input as a ``Subject`` if there is a table."""
-    if given.kind == SERVICE:
-        non_table_documents.check_service(given, findings)
-        return given
-    findings.run(rules_for(None), given)
-    if given.kind is not None:
-        host_files.check(given, findings, host)
-        return given
-    if found is not None and non_table_documents.is_one(given, found):
-        return non_table_documents.check(given, found, findings)
+    findings.run(non_table_documents.rules_on_documents(given.kind), given)
+    if (form := _form(given, found)) is not RANK_TABLE:
+        return non_table_documents.check(form, given, findings, host)
     if found is None or found.format is None or found.format not in given.product.formats:
         return given
     subject = _judge_format(given, found.format, findings, begin)
-    non_table_documents.check_mixture(subject, findings, _judge_format)
+    if is_mixture(given.value):
+        mixtures.check(subject, findings, _judge_format)
     return subject
+
+
+def _form(given: Input, found: formats.Detection | None) -> FileKind:
+    """Return the kind of an input, or the form from which HCCL makes the table that is checked."""
+    if given.kind is not RANK_TABLE or found is None:
+        return given.kind
+    return form_of(given.value, found, given.product) or RANK_TABLE
 
 
 def _judge_format(
@@ -308,19 +308,18 @@ def _report(subject: Input, findings: Findings, *, file: str, found: formats.Det
     stopping = [
         rule
         for rule in findings.counts
-        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats not in BESIDE_HCCL
+        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).kind.is_judged
     ]
-    reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
-    if subject.kind == SERVICE:
-        reader = non_table_documents.reader(subject)
-    table_format = subject.kind or (found.format if found else None)
+    kind = subject.kind
+    reader = non_table_documents.reader(subject) if kind is SERVICE_TABLE else kind.reader
+    table_format = kind.name or (found.format if found else None)
     table = subject.table if isinstance(subject, Subject) else None
     return Report(
         file, table_format, reason, subject.product.name, subject.facts.product_reason, kept,
         _verdict(stopping), subject.document, table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else reader,
         tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
-        reader=reader, noun=noun, product_is_assumed=subject.product_is_assumed,
+        reader=reader, noun=kind.noun, product_is_assumed=subject.product_is_assumed,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.formats.host_files import kind_of_name
+from hccl_tools.formats.file_kinds import ROOT_INFO, kind_of_name
 from hccl_tools.rules.registry import HostFileInput, Input, InputFacts, Subject, rules_for
 from hccl_tools.table.model import RankTable, Server
 
@@ -38,14 +38,14 @@ def check(subject: Input, findings: Findings, host: Callable[[RankTable], HostSt
     Args:
         host: Returns the state of this host for the devices of a table, for the comparison with the file.
     """
-    rules = rules_for(subject.kind)
+    rules = rules_for(subject.kind.name)
     early = [one for one in rules if one.stage in ("load", "structure")]
     if findings.run(early, subject):
         return
     if host is not None:
         subject = HostFileInput(subject, host(_devices_as_table(subject)))
     findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
-    if subject.kind == "rootinfo":
+    if subject.kind is ROOT_INFO:
         _check_as_table(subject, findings)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats import xllm
+from hccl_tools.formats.file_kinds import MIXTURE
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import MIXTURE, Finding, Input, InputFacts, MixtureInput, Subject, rules_for
+from hccl_tools.rules.registry import Finding, Input, InputFacts, MixtureInput, Subject, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def check(subject: Input, findings: Findings, judge: Callable[[Input, Format, Fi
             if one.rule.severity == "error" and _is_in_group(path := _place(listed, one.path))
         ),
     )
-    findings.run(rules_for(MIXTURE[0]), MixtureInput(subject, in_groups))
+    findings.run(rules_for(MIXTURE.name), MixtureInput(subject, in_groups))
 
 
 def _place(listed: xllm.Listed, path: Path) -> Path:

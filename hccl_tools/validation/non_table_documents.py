@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.formats.xllm import is_mixture
+from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
 from hccl_tools.rules import version_1_1
 from hccl_tools.rules.legacy_formats import as_table
 from hccl_tools.rules.registry import DamagedInput, Input, InputFacts, Subject, rules_for
-from hccl_tools.table.format_names import SERVICE
-from hccl_tools.validation import mixtures
+from hccl_tools.validation import host_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.formats import Detection
+    from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.host.facts import HostState
     from hccl_tools.rules.findings import Findings
-    from hccl_tools.table.format_names import Format
+    from hccl_tools.rules.registry import Rule
+    from hccl_tools.table.model import RankTable
     from hccl_tools.table.service_table import Reader
 
 #: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
@@ -29,23 +30,33 @@ _FOR_HCCL = frozenset(
 )
 
 
-def is_one(subject: Input, found: Detection) -> bool:
-    """Return whether a document is a table in one of these forms and the product reads it."""
-    if found.format == "group_list":
-        return "deploy_mode" in subject.value and found.format in subject.product.formats
-    return found.heterogeneous and subject.product.loader == "legacy"
+def rules_on_documents(kind: FileKind) -> list[Rule]:
+    """Return the rules on documents that apply to files of a kind."""
+    rules = rules_for(None)
+    return [one for one in rules if one.facts.id not in _FOR_HCCL] if kind is SERVICE_TABLE else rules
 
 
-def check(subject: Input, found: Detection, findings: Findings) -> Input:
-    """Collect the findings on a table in one of the forms, and return a valid lab table as a ``Subject``."""
-    if not found.heterogeneous:
-        return _judge_lab(subject, findings)
-    _judge_heterogeneous(subject, findings)
-    return subject
+def check(
+    kind: FileKind, given: Input, findings: Findings, host: Callable[[RankTable], HostState] | None
+) -> Input:
+    """Collect the findings on a file that is no rank table; ``host`` is that of ``checker.validate``.
+
+    Returns:
+        The input; a valid lab table as a ``Subject``.
+    """
+    if kind is LAB:
+        return _judge_lab(given, findings)
+    if kind is VERSION_1_1:
+        _judge_heterogeneous(given, findings)
+    elif kind is SERVICE_TABLE:
+        _judge_service(given, findings)
+    else:
+        host_files.check(given, findings, host)
+    return given
 
 
 def _judge_heterogeneous(subject: Input, findings: Findings) -> None:
-    if findings.run(rules_for("1.1"), subject):
+    if findings.run(rules_for(VERSION_1_1.name), subject):
         return
     table = version_1_1.as_table(subject.value)
     seen_as = Subject(Input(InputFacts(subject.product)), table, is_version_1_1=True)
@@ -55,7 +66,7 @@ def _judge_heterogeneous(subject: Input, findings: Findings) -> None:
 
 
 def _judge_lab(given: Input, findings: Findings) -> Input:
-    if findings.run(rules_for("lab"), given):
+    if findings.run(rules_for(LAB.name), given):
         return given
     subject = Subject(given, as_table(given.value))
     later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
@@ -63,27 +74,15 @@ def _judge_lab(given: Input, findings: Findings) -> Input:
     return subject
 
 
-def check_mixture(
-    subject: Input, findings: Findings, judge: Callable[[Input, Format, Findings], Input]
-) -> None:
-    """Collect the findings on the servers in ``group_list`` of xLLM's mixture; see ``mixtures.check``."""
-    if "group_list" not in subject.value:
-        return
-    if is_mixture(subject.value):
-        mixtures.check(subject, findings, judge)
-
-
-def check_service(subject: Input, findings: Findings) -> None:
-    """Collect the findings on a service table."""
+def _judge_service(subject: Input, findings: Findings) -> None:
     from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (0.8 ms; rarely needed)
     from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (2 ms; rarely needed)
 
-    findings.run((rule for rule in rules_for(None) if rule.facts.id not in _FOR_HCCL), subject)
     if not is_well_formed(subject.value, service_table(subject)):
         from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (13 ms; only for damaged service tables)
 
-        subject = DamagedInput(subject, Violations(subject.value, SERVICE, findings.limit))
-    findings.run(rules_for(SERVICE), subject)
+        subject = DamagedInput(subject, Violations(subject.value, SERVICE_TABLE.name, findings.limit))
+    findings.run(rules_for(SERVICE_TABLE.name), subject)
 
 
 def reader(subject: Input) -> Reader:

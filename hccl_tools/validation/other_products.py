@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import BESIDE_HCCL, Input, Subject, rule_by_id, rules_for
+from hccl_tools.rules.registry import Input, Subject, rule_by_id, rules_for
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def accepted_on(subject: Subject, findings: Findings) -> str:
     errors = [rule for rule in findings.counts if rule.severity == "error" and findings.chosen(rule)]
     if not errors or not subject.product_is_assumed or subject.damaged:
         return ""
-    if any(rule_by_id(rule.id).formats in BESIDE_HCCL for rule in errors):
+    if any(not rule_by_id(rule.id).kind.is_judged for rule in errors):
         return ""  # Another reader's rules do not depend on the product.
     if any(rule_by_id(rule.id).stage == "structure" for rule in errors):
         return ""  # A table that violates its schema was repaired for the other rules.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics import sarif, sarif_log
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.rules.registry import LOCAL, rules_for
+from hccl_tools.formats.file_kinds import LOCAL
+from hccl_tools.rules.registry import rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ def render(result: Examination) -> Iterator[str]:
 
 
 def _results(result: Examination) -> Iterator[sarif_log.Result]:
-    known = {one.facts.id: sarif.rule(one.facts) for one in rules_for(LOCAL[0])}
+    known = {one.facts.id: sarif.rule(one.facts) for one in rules_for(LOCAL.name)}
     for check in all_checks().values():
         level, properties = _LEVELS[check.consequence], {"consequence": check.consequence}
         known[check.id] = sarif_log.Rule(
