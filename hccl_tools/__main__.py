@@ -10,7 +10,6 @@ import atexit
 import gc
 import sys
 
-_GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000
@@ -39,25 +38,16 @@ def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     dropped_interrupt.repeat_after(_report_unraisable.__code__)
 
 
-def main() -> None:
-    """Run the command line of ``hccl-tools``."""
+def main(*, like_original: bool = False) -> None:
+    """Run the command line of ``hccl-tools``, or with the options of the original script as well."""
     prepare()
     try:
         from hccl_tools.cli import main as command_line  # noqa: PLC0415  (after prepare)
 
-        command_line()
+        command_line(like_original=like_original)
     except KeyboardInterrupt:  # only during loading; later the command line handles it
         sys.exit(_INTERRUPTED)
 
 
-def _original_arguments(args: list[str]) -> list[str]:
-    if not args or args[0] in _GROUP_OPTIONS or (args[0][:1].isascii() and not args[0].startswith("-")):
-        return args
-    from hccl_tools.cli import cli, usage  # noqa: PLC0415  (62 ms; only for options without a command)
-
-    return usage.with_gen(cli, args)
-
-
 if __name__ == "__main__":
-    sys.argv[1:] = _original_arguments(sys.argv[1:])
-    main()
+    main(like_original=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools import __version__
+from hccl_tools.cli import lazy_group
 from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.host import site_defaults
@@ -50,6 +51,8 @@ _READER_GONE = 141
 #: Errors of a full or failing disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+#: Options that belong to no command.
+_GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -182,11 +185,19 @@ def _report_usage_error(
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
-    from hccl_tools.cli import usage  # noqa: PLC0415  (46 ms; only for a wrong call)
+    message, hint = lazy_group.usage().problem(error, args, command_path, command)
+    return _report(message, hint, error.exit_code)
 
-    return _report(*usage.problem(error, args, command_path, command), error.exit_code)
+
+def original_arguments(args: list[str]) -> list[str]:
+    """Return the arguments of ``python -m hccl_tools``, with ``gen`` before the original's options."""
+    if not args or args[0] in _GROUP_OPTIONS or (args[0][:1].isascii() and not args[0].startswith("-")):
+        return args
+    with_gen: list[str] = lazy_group.usage().with_gen(cli, args)
+    return with_gen
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Entry point of ``hccl-tools`` and ``python -m hccl_tools``."""
-    sys.exit(run(cli, sys.argv[1:] if args is None else args, "hccl-tools"))
+def main(args: Sequence[str] | None = None, *, like_original: bool = False) -> None:
+    """Entry point of ``hccl-tools`` and ``python -m hccl_tools``, which is ``like_original``."""
+    typed = sys.argv[1:] if args is None else list(args)
+    sys.exit(run(cli, original_arguments(typed) if like_original else typed, "hccl-tools"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from hccl_tools.cli.values import Choice
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.explain.knowledge.registry import codes, messages
 from hccl_tools.guide.topics import topics
@@ -37,7 +38,24 @@ def equip(command: click.Command) -> click.Command:
             param.type = click.Path(file_okay=metavar in _FILES)
         elif values is not None:
             param.type = _Value(values)
+        elif isinstance(param.type, Choice):
+            param.type = _Name(param.type)
     return command
+
+
+class _Name(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    name = "name"
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  (click's signature)
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self._choice.names(incomplete)]
 
 
 class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4

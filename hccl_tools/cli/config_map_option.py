@@ -9,7 +9,7 @@ import click
 from hccl_tools.cli import table_output
 from hccl_tools.cli.options import together
 from hccl_tools.errors import UsageError
-from hccl_tools.files import config_map_file, outputs
+from hccl_tools.files import outputs
 from hccl_tools.formats.kubernetes.names import checked
 from hccl_tools.formats.kubernetes.writing import config_map_text
 from hccl_tools.notation.phrases import operand
@@ -57,7 +57,7 @@ def deliver(
     product: str | None,
     ignore: Sequence[str],
 ) -> None:
-    """Check a table and write a ConfigMap with it; see ``table_options.deliver``.
+    """Check a table and write a ConfigMap with it; see ``table_output.deliver``.
 
     Raises:
         TableError: The table has an error or is too large, or the file has other contents.
@@ -73,6 +73,6 @@ def deliver(
             tell(f"note: this ConfigMap needs `{made.apply} -`")
         outputs.print_text(made.text)
         return
-    path = config_map_file.target(output, names)
-    tell(*config_map_file.save(made.text, path, force=force, mode=digits).split("\n"))
+    path = outputs.config_map_target(output, names)
+    tell(*outputs.save_config_map(made.text, path, force=force, mode=digits).split("\n"))
     tell(f"next: {made.apply} {operand(path)}")

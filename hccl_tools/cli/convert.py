@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import (
-    config_map_option,
-    convert_instance,
-    options,
-    table_options,
-    table_output,
-    wait_option,
-)
+from hccl_tools.cli import config_map_option, convert_instance, options, table_output, wait_option
 from hccl_tools.cli.values import Choice
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import is_folder
 from hccl_tools.errors import UsageError
-from hccl_tools.files import export_targets, revised_name
+from hccl_tools.files import export_targets, outputs
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import count, operand
@@ -60,11 +53,11 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
     "--renumber", is_flag=True, help="For group_list: accept HCCL's ranks. For --instance: number from 0."
 )
 @wait_option.option
-@table_options.writing
+@options.writing
 @click.option(
     "--target",
     "framework",
-    type=table_options.TARGET,
+    type=options.TARGET,
     help="Write the file as this framework requires it; a table that it would refuse is not written.",
 )
 @options.product
@@ -97,7 +90,7 @@ def command(
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
         raise UsageError(message, hint=_example(file, settings["product"], settings["output"]))
     if names is None and (output := settings["output"]) not in {None, "-"} and not is_folder(output):
-        revised_name.require_json(output)
+        outputs.require_json(output)
     wait_option.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:

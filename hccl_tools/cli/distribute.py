@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import asked_hosts, gather_options, options, table_options
+from hccl_tools.cli import asked_hosts, gather_options, options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.files.export_targets import TARGETS, check
@@ -59,7 +59,7 @@ _EXAMPLES = """\
 @click.option("--force", is_flag=True, help="With --write: also replace a different file.")
 @click.option(
     "--target",
-    type=table_options.TARGET,
+    type=options.TARGET,
     help="The framework of the job: give the file the mode that it requires.",
 )
 @options.product

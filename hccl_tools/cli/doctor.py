@@ -6,15 +6,7 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli import (
-    doctor_bandwidth,
-    doctor_probe,
-    doctor_run,
-    gather_options,
-    language,
-    options,
-    table_options,
-)
+from hccl_tools.cli import doctor_bandwidth, doctor_probe, doctor_run, gather_options, language, options
 from hccl_tools.cli.values import IntRange, Seconds
 from hccl_tools.doctor import registry, run_checks, table_comparison
 from hccl_tools.doctor.registry import all_checks
@@ -65,7 +57,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @options.product
 @click.option(
     "--target",
-    type=table_options.TARGET,
+    type=options.TARGET,
     help="The framework of the job: also check what it requires of the table's file and of variables.",
 )
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import chosen_table, options, site_options, table_options
+from hccl_tools.cli import chosen_table, options, site_options
 from hccl_tools.cli.chosen_table import named, this_host
 from hccl_tools.diagnostics.wording import next_step, no_rank_table
 from hccl_tools.errors import TableError, UsageError
@@ -30,7 +30,7 @@ _EXAMPLES = """\
 @options.command("env", epilog=_EXAMPLES)
 @click.argument("table", required=False, metavar="[TABLE]")
 @click.option(
-    "--target", "name", type=table_options.TARGET,
+    "--target", "name", type=options.TARGET,
     help="The framework of the job.",
 )  # fmt: skip
 @click.option("--server", metavar="ID", help="For this server of the table. Default: this host.")

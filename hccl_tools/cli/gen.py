@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import (
-    gather_options,
-    gen_cluster,
-    gen_options,
-    options,
-    product_option,
-    table_options,
-    table_output,
-)
+from hccl_tools.cli import gather_options, gen_cluster, gen_options, options, product_option, table_output
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 from hccl_tools.files import export_targets, outputs, rejected_table
@@ -99,7 +91,7 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
 @click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
 @gen_cluster.size
 @options.ignore
-@table_options.writing
+@options.writing
 @gen_options.contents
 @gen_options.host_files
 @gather_options.many_hosts

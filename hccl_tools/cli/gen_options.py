@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import table_options
+from hccl_tools.cli import options
 from hccl_tools.cli.options import together, write
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
@@ -42,7 +42,7 @@ contents = together(
     ),
     click.option(
         "--target",
-        type=table_options.TARGET,
+        type=options.TARGET,
         help="Write the table as this framework requires it (MindIE: mode 640, container_ip; torch: "
         "no symlink) and print the variables to export.",
     ),

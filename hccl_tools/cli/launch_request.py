@@ -29,6 +29,7 @@ from hccl_tools.launch.planning import interpreter, ports, program_check, tables
 from hccl_tools.launch.planning.log_paths import parse_mode
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.assignments import parse_assignments, read_environment_file
+from hccl_tools.notation.number_list import MOST_HOSTS
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM
 from hccl_tools.notation.whole_number import whole_number
 
@@ -230,8 +231,6 @@ def _nodes(text: str | None) -> int | None:
         return None
     least, colon, most = text.partition(":")
     if (number := whole_number(least)) and (not colon or least == most):
-        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (0.7 ms; --nnodes only)
-
         if number > MOST_HOSTS:
             raise UsageError(f"--nnodes: more than {MOST_HOSTS:,} machines", hint="for example --nnodes 2")
         return number

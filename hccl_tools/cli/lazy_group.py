@@ -17,6 +17,7 @@ from hccl_tools.notation.screen import cells, each_fitted, padded, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from types import ModuleType
 
 #: Commands whose arguments are words to look for.
 _TAKE_WORDS = ("explain", "rules", "guide")
@@ -35,6 +36,13 @@ _SPACES = "  "
 _COMMANDS = 0.55
 #: Columns that an explanation has beside the commands.
 _NARROWEST = 24
+
+
+def usage() -> ModuleType:
+    """Load the module that says what is wrong with a call, and what to type instead."""
+    from hccl_tools.cli import usage as loaded  # noqa: PLC0415  (46 ms; only for a wrong call)
+
+    return loaded
 
 
 class Context(click.Context):
@@ -86,9 +94,7 @@ class LazyGroup(QuickHelp, click.Group):
         ctx.meta[TYPED_CALL] = (*ctx.command_path.split(), *args)
         is_unknown = bool(args) and args[0] not in self._members and args[0][:1] != "-"
         if not ctx.resilient_parsing and (is_unknown or any(not arg[:2].isascii() for arg in args)):
-            from hccl_tools.cli import usage  # noqa: PLC0415  (61 ms; the call is wrong)
-
-            usage.refuse_words(ctx, self, args)
+            usage().refuse_words(ctx, self, args)
         if args[1:] == ["help"] and args[0] not in _TAKE_WORDS and not os.path.lexists("help"):
             raise UsageError(
                 f'"help" is not an argument of {args[0]}', hint=f"type `{ctx.command_path} {args[0]} --help`"

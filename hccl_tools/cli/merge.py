@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, table_options, table_output
+from hccl_tools.cli import options, table_output
 from hccl_tools.cli.values import Choice
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.notation.printable import tell
@@ -35,7 +35,7 @@ _EXAMPLES = """\
     show_default=True,
     help="Order of the servers: as the files are given, by server_id as text, or by numeric address.",
 )
-@table_options.writing
+@options.writing
 @options.product
 @options.ignore
 def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:

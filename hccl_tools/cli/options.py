@@ -19,6 +19,7 @@ from hccl_tools.notation.printable import is_in_workflow, on_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
@@ -123,3 +124,15 @@ def write(pieces: Iterable[str]) -> None:
     for piece in pieces:
         sys.stdout.write(on_stdout(piece))
     sys.stdout.flush()
+
+
+mode = click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+_force = click.option("--force", is_flag=True, help="Replace a file that contains another table.")
+_output = click.option(
+    "-o", "--output", metavar="DIR|FILE|-", help="Output path; - for stdout. Default: the current folder."
+)
+
+
+#: The frameworks of ``--target``.
+TARGET = Choice(["mindspore", "torch", "mindie", "xllm"])
+writing = together(mode, _force, _output)

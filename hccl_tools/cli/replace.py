@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import asked_hosts, gather_options, options, revise, table_options
+from hccl_tools.cli import asked_hosts, gather_options, options, revise
 from hccl_tools.errors import TableError
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.gathering.failures import GatheringError
@@ -38,7 +38,7 @@ spare.json is the spare's own table; write it on the spare with `hccl-tools gen`
 @click.option("--server", required=True, metavar="ID", help="The server_id of the failed server.")
 @click.option("--with", "spare", required=True, metavar="FILE|HOST", help="The spare server, or its table.")
 @revise.output("r")
-@table_options.mode
+@options.mode
 @options.product
 @options.ignore
 @gather_options.one_host

@@ -18,7 +18,7 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import tell
-from hccl_tools.scaling import series, single_run, tables
+from hccl_tools.scaling import series, single_run
 from hccl_tools.scaling.measuring import Measures
 from hccl_tools.scaling.series import Count, Plan
 from hccl_tools.scaling.series_file import SeriesFile
@@ -213,7 +213,9 @@ def _table(given: dict[str, Any]) -> RankTable | None:
 
 def _cut(table: RankTable, servers: int, each: int, given: dict[str, Any]) -> str:
     ignore = [rule.strip() for text in given["ignore"] for rule in text.split(",")]
-    made = tables.cut(table, machines=servers, per_machine=each, product=given["product"], ignore=ignore)
+    made = series.cut_table(
+        table, machines=servers, per_machine=each, product=given["product"], ignore=ignore
+    )
     return outputs.table_text(made)
 
 

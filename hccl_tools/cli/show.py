@@ -21,7 +21,6 @@ from hccl_tools.formats.file_kinds import OTHER_FILES
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
 from hccl_tools.show import description, host_files, service
-from hccl_tools.show.picture.subject import Subject
 from hccl_tools.show.showing import ShowOptions
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.validation.checker import validate
@@ -116,7 +115,7 @@ def command(
         return
     chosen, way = _chosen(table, rank, server, here=here)
     if is_picture:
-        show_picture.draw(Subject(report, table, chosen, unfold=unfold), output, picture)
+        show_picture.draw(report, table, chosen, output, picture, unfold=unfold)
         return
     view = ShowOptions(report, table, rank, way if here else None, here or server is not None, color)
     _print(view, output, chosen, unfold=unfold)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,10 @@ from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
-    from hccl_tools.show.picture.marks import Mark
-    from hccl_tools.show.picture.subject import Subject
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.table.model import RankTable
 
 FORMATS = ("svg", "html")
 _SUFFIXES = {".svg": "svg", ".html": "html", ".htm": "html"}
@@ -101,20 +100,36 @@ def _format(output: str | None, given: PictureOptions) -> str:
     return output
 
 
-def draw(subject: Subject, output: str, given: PictureOptions) -> None:
-    """Write the picture of a subject, with what the options mark on it.
+def draw(
+    report: Report,
+    table: RankTable,
+    servers: Sequence[int],
+    output: str,
+    given: PictureOptions,
+    *,
+    unfold: bool,
+) -> None:
+    """Write the picture of some servers of a table, with what the options mark on it.
+
+    Args:
+        report: The report on the table.
+        servers: The indices of the servers.
+        unfold: Whether equal servers are all drawn.
 
     Raises:
         InputError: The result of ``doctor`` or ``explain`` cannot be read.
         WriteError: The file exists, or cannot be written.
     """
     path = given.path
-    origin = subject.report.origin
-    read = (subject.report.file, origin and origin.file, given.doctor, given.explain)
+    origin = report.origin
+    read = (report.file, origin and origin.file, given.doctor, given.explain)
     if path is not None and any(_is_same(path, one) for one in read):
         raise UsageError(f"-o {path} is the file that is read", hint="write to another file")
-    drawn = subject._replace(marks=_marks(subject, given), date=time.strftime("%Y-%m-%d"))
-    pieces = _pieces(drawn, output)
+    from hccl_tools.show.picture import drawing  # noqa: PLC0415  (23 ms; only for a picture)
+
+    marks = drawing.marks(report, table, findings=given.findings, doctor=given.doctor, explain=given.explain)
+    subject = drawing.subject(report, table, servers, marks=marks, unfold=unfold)
+    pieces = drawing.pieces(subject, output)
     if path is None or path == _STDOUT:
         write(pieces)
         return
@@ -122,25 +137,6 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
         raise WriteError(f"{path} exists", hint="--force replaces it, -o writes elsewhere")
 
     tell(f"wrote {write_atomically(path, pieces, create=not given.force)}")
-
-
-def _pieces(subject: Subject, output: str) -> Iterable[str]:
-    from hccl_tools.show.picture import html_page, svg  # noqa: PLC0415  (16 ms; only for a picture)
-
-    return html_page.page(subject) if output == "html" else [svg.picture(subject)]
-
-
-def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
-    from hccl_tools.show.picture import imported_findings, marks  # noqa: PLC0415  (4 ms; only for a picture)
-
-    found: list[Mark] = []
-    if given.explain is not None:
-        found += imported_findings.of_explain(given.explain, subject.table)
-    if given.doctor is not None:
-        found += imported_findings.of_doctor(given.doctor, subject.table)
-    if given.findings:
-        found += marks.of_findings(subject.report)
-    return found
 
 
 def _is_same(path: str, other: str | None) -> bool:

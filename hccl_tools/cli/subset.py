@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import exclude_option, options, revise, table_options
+from hccl_tools.cli import exclude_option, options, revise
 from hccl_tools.errors import UsageError
 from hccl_tools.files import outputs
 from hccl_tools.files.inputs import Inputs
@@ -42,7 +42,7 @@ _EXAMPLES = """\
 )
 @exclude_option.option
 @revise.output("s")
-@table_options.mode
+@options.mode
 @options.product
 @options.ignore
 def command(

@@ -15,8 +15,8 @@ from hccl_tools.files import outputs, rejected_table
 from hccl_tools.notation import number_list, screen
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import escaped, tell
-from hccl_tools.table import ordering
-from hccl_tools.table.ordering import FOLD_ABOVE
+from hccl_tools.table import model
+from hccl_tools.table.model import FOLD_ABOVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -139,7 +139,7 @@ def report_servers(table: RankTable, origins: Sequence[str], *, in_order_given: 
     if table.format == "group_list":
         tell("note: HCCL numbers a group_list by server_id as text, not by the order of its servers")
         return
-    pair = ordering.out_of_order(table) if in_order_given else None
+    pair = model.out_of_order(table) if in_order_given else None
     if pair is not None:
         tell(
             f"warning: servers are not in the order of their addresses: {pair[0]} is before {pair[1]}; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from functools import cached_property
 from importlib.util import find_spec
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hccl_tools.cli import job_env, language, options, table_options, wait_option
+from hccl_tools.cli import language, options, wait_option
 from hccl_tools.diagnostics import kept, render
 from hccl_tools.diagnostics.placing import ReportOptions
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.formats.endpoint_file import files_in
 from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.programs.lookup import FAST
 from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for
@@ -28,6 +30,69 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.validation.local_check import LocalCheck
+
+
+#: The environment variables of the job, which HCCL reads before the table.
+_ENV = "--env"
+#: What follows ``--env`` as its value: an assignment, or a name without its value. Other words are files.
+_ENV_VALUE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*|[A-Z_][A-Z0-9_]*", re.DOTALL)
+
+
+class EnvCommand(click.Command):
+    """A command whose ``--env`` may stand alone, also before a file: the variables of the shell."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; ``--env`` without a value becomes ``--env=``."""
+        end = args.index("--") if "--" in args else len(args)
+        alone = {
+            place
+            for place, word in enumerate(args[:end])
+            if word == _ENV and (place + 1 >= end or _ENV_VALUE.fullmatch(args[place + 1]) is None)
+        }
+        return super().parse_args(
+            ctx, [f"{word}=" if place in alone else word for place, word in enumerate(args)]
+        )
+
+
+def _env_names() -> tuple[str, ...]:
+    """Return the variables of which HCCL refuses values."""
+    from hccl_tools.variables.rows import NAMES  # noqa: PLC0415  (1.3 ms; few calls name variables)
+
+    return tuple(NAMES)
+
+
+def _read_env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    if not values:
+        return {}
+    from_shell = (
+        {name: os.environ[name] for name in _env_names() if name in os.environ} if "" in values else {}
+    )
+    return from_shell | dict(map(_assignment, filter(None, values)))
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(
+            f'{_ENV} "{text}" has no value',
+            hint=f'use {_ENV} "{name}=VALUE", or {_ENV} alone for the variables of this shell',
+        )
+    if name not in (known := _env_names()):
+        raise UsageError(
+            f"{_ENV}: HCCL accepts every value of {name}, or does not read it",
+            hint=f"{did_you_mean(name, known)} HCCL refuses values of: {', '.join(known)}".lstrip(),
+        )
+    return name, value
+
+
+env_option = click.option(
+    _ENV,
+    multiple=True,
+    metavar="[NAME=VALUE]",
+    callback=_read_env,
+    help="A variable of HCCL in the job's environment; without a value, those of this shell.",
+)
+
 
 _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
@@ -174,7 +239,7 @@ def _files(name: str) -> list[str]:
     return options.expand(name)
 
 
-@options.command("validate", epilog=_EXAMPLES, kind=job_env.Command)
+@options.command("validate", epilog=_EXAMPLES, kind=EnvCommand)
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @options.product
 @options.select
@@ -182,7 +247,7 @@ def _files(name: str) -> list[str]:
 @wait_option.option
 @click.option(
     "--target",
-    type=table_options.TARGET,
+    type=options.TARGET,
     help="Also check what this framework requires of the table and its file.",
 )
 @click.option("--local", is_flag=True, help="Also compare the tables with this host and its devices.")
@@ -201,7 +266,7 @@ def _files(name: str) -> list[str]:
 @click.option("-q", "--quiet", is_flag=True, help="Print no findings: the exit code tells.")
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
-@job_env.env
+@env_option
 @options.color
 @language.lang
 @click.pass_context

@@ -14,7 +14,6 @@ from hccl_tools.notation.look_alikes import mistyped, plain
 
 if TYPE_CHECKING:
     from click import Context, Parameter
-    from click.shell_completion import CompletionItem
 
     _Choice = click.Choice[str]
 else:
@@ -58,17 +57,10 @@ class Choice(_Choice):
         """Return the names for the help."""
         return f"[{'|'.join(self.choices)}]"
 
-    def shell_complete(
-        self,
-        ctx: Context,  # noqa: ARG002  (click's signature)
-        param: Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Return the names with this prefix, as declared."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415  (8 ms; only for the shell)
-
-        typed = hyphenated(incomplete)
-        return [CompletionItem(choice) for choice in self.choices if hyphenated(choice).startswith(typed)]
+    def names(self, beginning: str) -> list[str]:
+        """Return the names with a beginning, as declared: the shell completes them."""
+        typed = hyphenated(beginning)
+        return [choice for choice in self.choices if hyphenated(choice).startswith(typed)]
 
 
 class Choices(Choice):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.sources import Source
     from hccl_tools.runs.evidence import HostEvidence
 
+
 #: The limits that HCCL has if no line says otherwise, in seconds.
 _CONNECT_SECONDS, _OPERATION_SECONDS = 120.0, 1836.0
 #: Messages with the time limit for connections, and for operations.
@@ -409,3 +410,41 @@ def _limit(events: Iterable[Event], message: str, default: float) -> float:
         if (seconds := _number(event.fields, "timeout")) is not None
     ]
     return max(named, default=default)
+
+
+class RanksOfFiles:
+    """Finds the ranks of the host of a file by the folders of all logs, which are walked once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of_folder: dict[str, set[int]] = {}
+        for source in cluster.sources:
+            rank = source.rank if source.rank is not None else cluster.ranks.get(source.process)
+            if rank is not None and source.is_file:
+                for folder in _upwards(os.path.dirname(source.path)):
+                    self._of_folder.setdefault(folder, set()).add(rank)
+        self._all = set().union(*self._of_folder.values())
+        known = cluster.places.by_rank
+        self._hosts = {known[rank].host for rank in self._all & known.keys()} - {""}
+
+    def ranks(self, file: int) -> frozenset[int]:
+        """Return the ranks of the host of a file; none if that is not known, as of a folder with all logs."""
+        source = self._cluster.sources[file]
+        if source.host:
+            known = self._cluster.places.by_rank
+            named = frozenset(rank for rank, place in known.items() if place.host == source.host)
+            if named:
+                return named
+        for folder in _upwards(os.path.dirname(source.path)) if source.is_file else ():
+            if found := self._of_folder.get(folder):
+                is_one_host = found != self._all or len(self._hosts) == 1
+                return frozenset(found) if is_one_host else frozenset()
+        return frozenset()
+
+
+def _upwards(folder: str) -> list[str]:
+    """Return a folder and those above it."""
+    found = [folder]
+    while (above := os.path.dirname(found[-1])) and above != found[-1]:
+        found.append(above)
+    return found

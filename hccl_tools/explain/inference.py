@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import (
     candidates,
-    ended_outside,
     lost_hosts,
     operations,
     outliers,
@@ -77,7 +76,7 @@ def causes(
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = candidates.of(cluster, ended, not_started)
-    if case.stop is None and (signalled := ended_outside.by_signal(case)):
+    if case.stop is None and (signalled := stops.by_signal(case)):
         return stood_still.before(case, signalled[0].seen) or signalled
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
@@ -98,13 +97,13 @@ def causes(
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
-            return [*ends.behind(), *(stood_still.before(case, case.stop) or ended_outside.by_stop(case))]
+            return [*ends.behind(), *(stood_still.before(case, case.stop) or stops.by_stop(case))]
         if found[0].confidence in GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     if found and found[0].message.id in _BY_SCHEDULER:
         found = [*stood_still.before(case, found[0].seen), *found]
     found = states.joined(case, lost_hosts.explained(case, found))
-    return found or stood_still.before(case, case.stop) or ended_outside.by_stop(case)
+    return found or stood_still.before(case, case.stop) or stops.by_stop(case)
 
 
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:

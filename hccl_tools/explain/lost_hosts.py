@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import heartbeats
 from hccl_tools.explain.cause import Cause
+from hccl_tools.explain.cluster import RanksOfFiles
 from hccl_tools.explain.events import clock
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.ranks_of_files import RanksOfFiles
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.sources import named_hosts
 from hccl_tools.explain.waiting import ranks_text

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from statistics import median
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import recorder_groups, stacks, stragglers
+from hccl_tools.explain import recorder_groups, stacks
 from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
 from hccl_tools.explain.recorder_traces import Call, Group, Trace
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cause import Confidence
     from hccl_tools.explain.recorder_groups import Found, Wait
     from hccl_tools.explain.stacks import Stack
+
 
 #: What each finding is called.
 _MESSAGES = {
@@ -257,7 +260,7 @@ def _all_traces(case: Case) -> list[Trace]:
 
 def _slow(case: Case) -> list[Cause]:
     """Return the rank that came last to most collectives, if all of them have ended."""
-    late = stragglers.find(case.cluster.traces)
+    late = find_straggler(case.cluster.traces)
     if late is None:
         return []
     place = case.cluster.places.find(Place(late.rank))
@@ -267,3 +270,58 @@ def _slow(case: Case) -> list[Cause]:
         f" {late.seconds:.3g} s after the others" + (f"; it is in {stack.frame}" if stack is not None else "")
     )
     return [Cause(messages()[_SLOW], "open", (place,), None, reason)]
+
+
+#: The fewest collectives that all ranks have begun, and the part of them to which one rank came last.
+_FEWEST, _PART = 8, 0.8
+#: Seconds by which it is late at least, and how many times more than the spread of the others.
+_LEAST, _TIMES_MORE = 0.05, 5.0
+#: Nanoseconds in a second.
+_SECOND = 1e9
+
+
+class Straggler(NamedTuple):
+    """The rank that comes last: to ``times`` of the last ``of`` collectives, ``seconds`` after the others."""
+
+    rank: int
+    title: str
+    times: int
+    of: int
+    seconds: float
+
+
+def find_straggler(traces: Sequence[Trace]) -> Straggler | None:
+    """Return the rank that comes last to most collectives of a group, None if none does.
+
+    The clocks of hosts differ: the time of a rank counts against its usual one only if the others agree.
+    """
+    names = {group.name: group.title for trace in traces for group in trace.groups}
+    found = [one for name, title in names.items() if (one := _straggler_of(traces, name, title)) is not None]
+    return max(found, key=lambda one: one.seconds, default=None)
+
+
+def _straggler_of(traces: Sequence[Trace], name: str, title: str) -> Straggler | None:
+    begun: dict[int, dict[int, int]] = {}
+    users = 0
+    for trace in traces:
+        own = {one.number: one.created for one in trace.calls if one.group == name and one.created}
+        users += bool(own)
+        for number, created in own.items():
+            begun.setdefault(number, {})[trace.rank] = created
+    common = [times for _, times in sorted(begun.items()) if len(times) == users]
+    if users < 2 or len(common) < _FEWEST:
+        return None
+    last = [max(times, key=lambda rank: times[rank]) for times in common]
+    rank = max(set(last), key=last.count)
+    if last.count(rank) < _PART * len(common):
+        return None
+    lates = []
+    spreads = []
+    for times in common:
+        others = [time for one, time in times.items() if one != rank]
+        lates.append((times[rank] - max(others)) / _SECOND)
+        spreads.append((max(others) - min(others)) / _SECOND)
+    late = median(lates)
+    if late < max(_LEAST, _TIMES_MORE * median(spreads)):
+        return None
+    return Straggler(rank, title, last.count(rank), len(common), late)

@@ -20,7 +20,7 @@ from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import plain_pickle
 from hccl_tools.explain.reader import begin_unpacking, spend
-from hccl_tools.explain.recorder_files import EVIDENCE_KEY, GZIP, PICKLE, beginning
+from hccl_tools.explain.sources import EVIDENCE_KEY, GZIP, PICKLE, beginning
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import is_of_user

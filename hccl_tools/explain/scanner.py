@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.explain import screens, sieve, tracebacks
 from hccl_tools.explain.alike import MOST_ALIKE, Kept, Settled
@@ -18,7 +20,6 @@ from hccl_tools.explain.events import (
     syslog_time_in,
     time_in,
 )
-from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.handled import HANDLED, is_handled, says_handled
 from hccl_tools.explain.knowledge import patterns
 from hccl_tools.explain.knowledge.registry import codes, messages
@@ -32,6 +33,55 @@ if TYPE_CHECKING:
     from hccl_tools.explain.reader import Part
     from hccl_tools.explain.screens import Prefix
     from hccl_tools.explain.sieve import Hit
+
+
+#: Seconds for one line.
+_LONGEST_SEARCH = 0.5
+
+
+class _TooSlowError(Exception):
+    pass
+
+
+class Guard:
+    """Searches with patterns; those of the messages ``guarded`` have a time limit."""
+
+    def __init__(self, guarded: Collection[str]) -> None:
+        self._guarded = set(guarded)
+        self._dropped: list[str] = []
+        self._told = 0
+
+    def search(self, message: Message, pattern: re.Pattern[bytes], line: bytes) -> re.Match[bytes] | None:
+        """Return the match of a message's pattern in a line."""
+        if message.id not in self._guarded:
+            return pattern.search(line)
+        if message.id in self._dropped:
+            return None
+        if threading.current_thread() is not threading.main_thread():
+            return None  # A signal, the only way to interrupt a search, reaches the main thread alone.
+        former = signal.signal(signal.SIGALRM, _stop)
+        signal.setitimer(signal.ITIMER_REAL, _LONGEST_SEARCH)
+        try:
+            return pattern.search(line)
+        except _TooSlowError:
+            self._dropped.append(message.id)
+            return None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, former)
+
+    def note(self) -> str:
+        """Return a sentence on the messages that were dropped since the last call."""
+        dropped, self._told = self._dropped[self._told :], len(self._dropped)
+        if not dropped:
+            return ""
+        which = ", ".join(dropped)
+        return f"the pattern of {which} took longer than {_LONGEST_SEARCH} s on a line: it was no longer used"
+
+
+def _stop(_number: int, _frame: Any) -> None:
+    raise _TooSlowError
+
 
 #: Words that a number such as 507046 or 11 may follow.
 _BEFORE_CODES = (

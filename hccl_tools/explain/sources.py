@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import re
 import stat
+import zlib
 from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import InputError
-from hccl_tools.explain import recorder_files
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import IO
 
     from hccl_tools.explain.reader import Extent
+
 
 #: Files in a folder that are no logs.
 _NO_LOGS = (
@@ -225,7 +227,7 @@ def _typed(path: str) -> Source:
                 real = entry.path if entry.is_behind_link else path
                 # A folder whose names are known need not be readable.
                 run_files.hold_logs(os.path.dirname(real), os.dup(entry.folder), below=False)
-                return one._replace(path=real, is_dump=recorder_files.is_dump(real))
+                return one._replace(path=real, is_dump=is_dump(real))
     except links.ForeignLinkError:
         raise
     except OSError:
@@ -311,13 +313,13 @@ def _walk(top: str, opened: int, limits: Limits, notes: list[str]) -> Iterator[S
             about = _about(name, descriptor)
             if about is None:
                 continue
-            is_dump = recorder_files.is_dump(path)
-            if not is_dump and name.lower().endswith(_NO_LOGS):
+            is_recorder = is_dump(path)
+            if not is_recorder and name.lower().endswith(_NO_LOGS):
                 continue
             limits.add(about)
             if limits.problem:
                 break
-            yield source(path, root=top)._replace(is_dump=is_dump)
+            yield source(path, root=top)._replace(is_dump=is_recorder)
         if limits.problem:
             notes.append(f"{folder} and what follows in {top} was not read: {limits.problem}")
             return
@@ -330,3 +332,45 @@ def _about(name: str, folder: int) -> os.stat_result | None:
     except OSError:
         return None  # It was removed, or the folder cannot be entered.
     return about if stat.S_ISREG(about.st_mode) else None
+
+
+#: Bytes at the beginning of a file that show what it is.
+_DUMP_HEAD = 1 << 16
+PICKLE = b"\x80"
+GZIP, _GZIP_WINDOW = b"\x1f\x8b", 31
+#: Keys of a dump; one of them is near its beginning.
+_DUMP_KEYS = (b"collective_seq_id", b"pg_config", b"pg_status", b"last_enqueued_collective")
+#: A key of the evidence of a host.
+EVIDENCE_KEY = b'"recorder_problem"'
+#: Endings of dumps, which often have none: ``nccl_trace_rank_3``.
+_DUMP_ENDINGS = (".json", ".pkl", ".pickle", ".trace", ".bin", ".dump")
+
+
+def is_dump(path: str) -> bool:
+    """Return whether a file is a dump of a recorder, or the evidence of a host; False if it is unreadable."""
+    ending = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    if ending and ending not in _DUMP_ENDINGS and not ending[1:].isdecimal():
+        return False
+    try:
+        with open(run_files.open_read(path), "rb") as file:
+            head = beginning(file, _DUMP_HEAD)
+    except (OSError, zlib.error):
+        return False
+    if head.startswith(PICKLE):
+        return any(key in head for key in _DUMP_KEYS)
+    return head.lstrip()[:1] in {b"{", b"["} and (
+        any(key in head for key in _DUMP_KEYS) or EVIDENCE_KEY in head
+    )
+
+
+def beginning(file: IO[bytes], most: int) -> bytes:
+    """Return the first bytes of a file, unpacked if it is compressed.
+
+    Raises:
+        OSError: The file cannot be read.
+        zlib.error: It is damaged.
+    """
+    data = file.read(most) or b""  # None: a file in /proc has nothing to read yet.
+    if not data.startswith(GZIP):
+        return data
+    return zlib.decompressobj(_GZIP_WINDOW).decompress(data, most)

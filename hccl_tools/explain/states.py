@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain import holders, host_files, link_records, pod_events, pods, remote_shells
 from hccl_tools.explain.cause import Cause, is_before
+from hccl_tools.explain.cluster import RanksOfFiles
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.ranks_of_files import RanksOfFiles
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
 

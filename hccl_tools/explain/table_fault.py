@@ -121,10 +121,8 @@ def opened(table: str, *, is_typed: bool = True) -> str:
 
 def _fault_in_file(table: str, *, is_typed: bool) -> str:
     """Return the first finding of ``validate`` as a clause."""
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (23 ms; few causes have a table)
-
     path = opened(table, is_typed=is_typed)
-    report = validate(path)
+    report = _checked(path)
     if report.ok:
         command = f"`hccl-tools validate {operand(table)}`"
         return f"{command} finds no error: try `--local` on the host of the rank"
@@ -137,9 +135,7 @@ def _fault_in_line(text: str) -> str:
     Args:
         text: The table as JSON, which the line may cut off.
     """
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (23 ms; few lines have a table)
-
-    report = validate(text.encode())
+    report = _checked(text.encode())
     if report.format is None or report.document is None or report.document.problem is not None:
         return ""
     if report.errors:
@@ -147,6 +143,12 @@ def _fault_in_line(text: str) -> str:
         more = "" if first.hint is None else f" ({first.hint})"
         return f"the table in this line: {first.rule.id} {first.message}, {first.pointer}{more}"
     return _ranks(report)
+
+
+def _checked(source: str | bytes) -> Report:
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (23 ms; few causes have a table)
+
+    return validate(source)
 
 
 def _ranks(report: Report) -> str:

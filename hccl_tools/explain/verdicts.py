@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import candidates, heartbeats, pods, stacks, ties
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.cause import Case, Cause, is_before
+from hccl_tools.explain.cluster import RanksOfFiles
 from hccl_tools.explain.knowledge.message import fault_of
-from hccl_tools.explain.ranks_of_files import RanksOfFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Check and write a new table, or print it."""
+"""Check and write a new table or ConfigMap, or print it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.formats.kubernetes.names import ConfigMapName
     from hccl_tools.table.model import RankTable
+
 
 #: Standard output in place of a file.
 STDOUT = "-"
@@ -138,10 +140,26 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
         return name or file_name(table)
     if is_folder(destination):
         return os.path.join(destination, name or file_name(table))
-    from hccl_tools.files.revised_name import require_json  # noqa: PLC0415  (3.5 ms, with pathlib; a name was typed)
-
     require_json(destination)
     return destination
+
+
+def require_json(destination: str) -> None:
+    """Refuse a file name that HCCL does not open.
+
+    Raises:
+        UsageError: The name does not end in ``.json``.
+    """
+    if not destination.endswith(".json"):
+        raise UsageError(
+            f'-o "{destination}": HCCL opens only files whose name ends in .json',
+            hint=f"specify a folder that exists, or a file such as {_as_json(destination)}",
+        )
+
+
+def _as_json(destination: str) -> str:
+    stem, ending = os.path.splitext(destination)
+    return f"{stem if ending in {'.yaml', '.yml', '.txt'} else destination}.json"
 
 
 def save(
@@ -177,3 +195,38 @@ def _table_in(content: bytes, path: str) -> RankTable | None:
         return formats.read(Document.parse(content, path).value)
     except formats.StructureError:
         return None
+
+
+def config_map_target(destination: str | None, names: ConfigMapName) -> str:
+    """Return the file for a ConfigMap.
+
+    Args:
+        destination: A folder (existing, or with a final slash) or a file; None is the current folder.
+    """
+    name = f"{names.name}.configmap.json"
+    if destination is None:
+        return name
+    return os.path.join(destination, name) if is_folder(destination) else destination
+
+
+def save_config_map(text: str, path: str, *, force: bool = False, mode: int | None = None) -> str:
+    """Write a ConfigMap unless its file is up to date, and return the result as a phrase with the file.
+
+    Args:
+        mode: The mode of the file; None for the mode of an existing file, else 0666 minus the umask.
+
+    Raises:
+        TableError: The file has other contents and ``force`` is off.
+        InputError: The existing file cannot be read.
+        WriteError: The file cannot be written; an existing file is unchanged.
+    """
+    if os.path.exists(path) and not os.path.isdir(path):
+        if (content := read_file(path)) == text.encode():
+            if mode is not None:
+                change_mode(path, mode, content)
+            return f"already up to date: {path}"
+        if not force:
+            raise TableError(
+                f"{path} exists and has other contents", hint="--force replaces it, -o writes elsewhere"
+            )
+    return f"wrote {write_atomically(path, [text], mode=mode, create=not force)}"

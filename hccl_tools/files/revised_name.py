@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from hccl_tools.document.writing import is_folder
-from hccl_tools.errors import TableError, UsageError
+from hccl_tools.errors import TableError
+from hccl_tools.files.outputs import require_json
 
 #: What a command has done to a table: the letter in the name of the new file.
 Change = Literal["r", "s"]
@@ -31,24 +32,6 @@ def next_name(path: str, change: Change) -> str:
     if match and match[2] == change:
         return f"{match[1]}.{change}{int(match[3]) + 1}.json"
     return f"{stem}.{change}1.json"
-
-
-def require_json(destination: str) -> None:
-    """Refuse a file name that HCCL does not open.
-
-    Raises:
-        UsageError: The name does not end in ``.json``.
-    """
-    if not destination.endswith(".json"):
-        raise UsageError(
-            f'-o "{destination}": HCCL opens only files whose name ends in .json',
-            hint=f"specify a folder that exists, or a file such as {_as_json(destination)}",
-        )
-
-
-def _as_json(destination: str) -> str:
-    stem, ending = os.path.splitext(destination)  # noqa: PTH122  (pathlib drops a leading ./)
-    return f"{stem if ending in {'.yaml', '.yml', '.txt'} else destination}.json"
 
 
 def target(path: str, destination: str | None, change: Change) -> str:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.gathering.failures import GatheringError
 from hccl_tools.notation.host_list import fold
-from hccl_tools.table.model import Server
-from hccl_tools.table.ordering import address_key
+from hccl_tools.table.model import Server, address_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

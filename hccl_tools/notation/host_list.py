@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation import bounded_file, look_alikes, number_list
+from hccl_tools.notation.number_list import MOST_HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-#: More hosts than any cluster with HCCL has; a longer list is a mistake, such as ``[1-99999999]``.
-MOST_HOSTS = 16384
 #: Bytes.
 _LARGEST_FILE = 4 << 20
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from hccl_tools.records import NamedTuple
 
@@ -44,14 +45,8 @@ def first(text: str) -> Invisible | None:
         where = "at its end"
     elif at == 0:
         where = "at its beginning"
-    known = _NAMES.get(char) or f"the invisible character {_name(char)}"
+    known = _NAMES.get(char) or f"the invisible character {unicodedata.name(char, 'without a name')}"
     return Invisible(f"{known} (U+{ord(char):04X})", where)
-
-
-def _name(char: str) -> str:
-    from unicodedata import name  # noqa: PLC0415  (0.2 ms; for the rarest of them)
-
-    return name(char, "without a name")
 
 
 def without(text: str) -> str:

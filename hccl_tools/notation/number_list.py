@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: The most numbers of a list: more than there are ranks in any job.
 MOST = 1 << 20
+#: More hosts than any cluster with HCCL has; a longer list is a mistake, such as ``[1-99999999]``.
+MOST_HOSTS = 16384
 _SPAN = r"(?a)([0-9]{1,9})(?:-([0-9]{1,9}))?"
 
 

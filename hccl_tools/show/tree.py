@@ -9,7 +9,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, cells, cut, padded
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.ordering import FOLD_ABOVE
+from hccl_tools.table.model import FOLD_ABOVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,12 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import packed
 from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.table.format_names import Format
+
 
 #: One value per device; ``None`` if the device does not have the key, ``hccl_values.NULL`` if it is ``null``
 #: in the file. Strings in 1.x and group_list tables, numbers in 2.0 tables.
@@ -195,3 +197,27 @@ class RankTable:
 def super_pods(table: RankTable) -> dict[str, str]:
     """Return the super pod of each server, by server_id."""
     return {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
+
+
+#: The greatest number of servers that are all listed; otherwise only the first and the last are shown.
+FOLD_ABOVE = 32
+
+
+def address_key(server: Server) -> tuple[int, bytes] | None:
+    """Return the sort key of a server: its server_id, else host_ip, as a number; None without an address."""
+    for text in (server.server_id, server.host_ip):
+        raw = packed(text) if text else None
+        if raw is not None:
+            return len(raw), raw
+    return None
+
+
+def out_of_order(table: RankTable) -> tuple[str, str] | None:
+    """Return the first two consecutive servers whose addresses are not in numeric order, else None."""
+    before = None
+    for index, server in enumerate(table.servers):
+        key = address_key(server)
+        if before is not None and key is not None and before > key:
+            return table.servers[index - 1].server_id, server.server_id
+        before = key
+    return None

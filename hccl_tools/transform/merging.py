@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
 from hccl_tools.records import NamedTuple
-from hccl_tools.table import ordering
+from hccl_tools.table import model
 from hccl_tools.table.model import Group, RankTable
 from hccl_tools.transform import merge_conflicts
 from hccl_tools.transform.merge_conflicts import ConflictLocation, MergeConflictError
@@ -72,7 +72,7 @@ def _sequence(collected: MergeState, order: Order) -> list[int]:
     if order == "server-id":
         indices.sort(key=lambda index: collected.servers[index].server_id)
     elif order == "ip":
-        keys = [ordering.address_key(server) for server in collected.servers]
+        keys = [model.address_key(server) for server in collected.servers]
         if None in keys:
             raise _without_address(collected, keys.index(None))
         indices.sort(key=cast("list[tuple[int, bytes]]", keys).__getitem__)

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from hccl_tools import cli
-from hccl_tools.__main__ import _original_arguments
+from hccl_tools.cli import original_arguments
 from hccl_tools.cli.values import Choice, IntRange, Pattern, Seconds
 
 if TYPE_CHECKING:
@@ -311,6 +311,6 @@ def test_a_value_of_a_table_makes_no_false_help(command_line: CommandLine, comma
     ],
 )
 def test_options_of_the_original_script_need_no_command(args: tuple[str, ...], means_gen: bool) -> None:
-    words = _original_arguments(list(args))
+    words = original_arguments(list(args))
 
     assert words == (["gen", *args] if means_gen else list(args))

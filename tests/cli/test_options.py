@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hccl_tools.cli import job_env, options
+from hccl_tools.cli import options, validate
 from hccl_tools.diagnostics import FORMATS
 from hccl_tools.errors import HcclToolsError, InputError
 from hccl_tools.notation.printable import stdout_is_ascii
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 _FROM_STDIN = ["validate -", "show -", "convert - --to 1.0", "merge -", "subset - --devices 0"]
 
 
-@options.command("probe", epilog="  probe --device_num 4\n", kind=job_env.Command)
+@options.command("probe", epilog="  probe --device_num 4\n", kind=validate.EnvCommand)
 @click.option("--device_num", type=int)
 @click.option("--log-dir")
 @click.option("--to", type=click.Choice(["group_list", "1.0"]))
 @options.select
 @options.ignore
-@job_env.env
+@validate.env_option
 @options.color
 @options.output_format
 @options.product

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.cli import table_options
+from hccl_tools.cli import options
 from hccl_tools.files import export_targets
 from hccl_tools.formats import file_kinds
 from tests.support import host_files
@@ -481,7 +481,7 @@ def test_an_xllm_job_needs_a_table(command_line: CommandLine) -> None:
 
 
 def test_all_parts_know_the_same_frameworks() -> None:
-    assert list(table_options.TARGET.choices) == list(file_kinds.TARGETS) == list(export_targets.TARGETS)
+    assert list(options.TARGET.choices) == list(file_kinds.TARGETS) == list(export_targets.TARGETS)
 
 
 def test_a_container_ip_is_not_taken_from_the_server_id_where_another_server_has_its_own(

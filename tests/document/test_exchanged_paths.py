@@ -21,7 +21,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.writing import change_mode, open_new, write_atomically, write_together
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.explain import sources, table_fault
-from hccl_tools.files import config_map_file, outputs
+from hccl_tools.files import outputs
 from hccl_tools.gathering import table_copy
 from hccl_tools.processes import run_files
 from hccl_tools.runs import index, secret_file
@@ -231,7 +231,7 @@ LOOKING: dict[str, Callable[[Path], Any]] = {
     "table": lambda path: outputs.save(
         formats.read(Document.parse(TABLE.encode(), "x").value), str(path), mode=0o644
     ),
-    "ConfigMap": lambda path: config_map_file.save(TABLE, str(path), mode=0o644),
+    "ConfigMap": lambda path: outputs.save_config_map(TABLE, str(path), mode=0o644),
     "copy": copied_again,
     "together": together,
 }

@@ -16,7 +16,7 @@ import pytest
 
 from hccl_tools import formats
 from hccl_tools.errors import UsageError
-from hccl_tools.scaling import tables
+from hccl_tools.scaling import series
 from hccl_tools.scaling.measuring import Measures, Observer
 from tests.support.jobs import MARK, eventually, none_left
 from tests.support.tables import table
@@ -234,7 +234,7 @@ def test_the_first_devices_that_the_rules_allow() -> None:
     whole = formats.read(value)
 
     def ids(count: int) -> list[int | None]:
-        return tables.cut(whole, machines=1, per_machine=count, product="910a").device_numbers
+        return series.cut_table(whole, machines=1, per_machine=count, product="910a").device_numbers
 
     assert ids(1) == [3]
     assert ids(2) == [4, 5]  # 3 and 4 are in different groups
@@ -242,7 +242,7 @@ def test_the_first_devices_that_the_rules_allow() -> None:
 
 
 def test_several_machines() -> None:
-    made = tables.cut(rank_table("1.0", 4, 8), machines=2, per_machine=8, product="910a")
+    made = series.cut_table(rank_table("1.0", 4, 8), machines=2, per_machine=8, product="910a")
 
     assert [server.server_id for server in made.servers] == ["10.0.0.1", "10.0.0.2"]
     assert len(made) == 16
@@ -259,7 +259,7 @@ def test_several_machines() -> None:
 )
 def test_a_table_that_does_not_fit(machines: int, devices: int, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        tables.cut(rank_table("1.0", 4, 8), machines=machines, per_machine=devices, product="910a")
+        series.cut_table(rank_table("1.0", 4, 8), machines=machines, per_machine=devices, product="910a")
     assert said in refused.value.message
 
 

@@ -108,7 +108,7 @@ def run_here(
     """
     written = [io.BytesIO(), io.BytesIO()]
     streams = [io.TextIOWrapper(one, encoding="utf-8", write_through=True) for one in written]
-    words = program._original_arguments(list(args))
+    words = cli.original_arguments(list(args))
     surroundings = _surroundings(words, os.environ.copy() if environ is None else environ, folder)
     with surroundings, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         code = cli.run(cli.cli, words, "hccl-tools")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from hccl_tools.doctor.report.as_json import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +11,15 @@ if TYPE_CHECKING:
     from hccl_tools.doctor.findings import Examination
     from hccl_tools.host.observation import Observation
 
-#: Output format -> the module of this package that renders it.
-_MODULES = {"text": "as_text", "concise": "as_lines", "junit": "as_junit", "github": "as_annotations",
-            "sarif": "as_sarif"}  # fmt: skip
+#: Output format -> the module of this package that renders it, and its function.
+_RENDERERS = {
+    "text": ("as_text", "render"),
+    "concise": ("for_programs", "concise"),
+    "json": ("for_programs", "as_json"),
+    "junit": ("for_programs", "junit"),
+    "github": ("for_programs", "github"),
+    "sarif": ("for_programs", "sarif"),
+}
 
 
 def render(
@@ -30,7 +33,7 @@ def render(
     width: int | None = None,
     chinese: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
-    """Yield the text of a result in ``json``, or in a format of ``_MODULES``.
+    """Yield the text of a result in a format of ``_RENDERERS``.
 
     Args:
         seen: The hosts that answered.
@@ -41,13 +44,12 @@ def render(
         chinese: Returns the Chinese line of a check by its id, "" if there is none (text).
         strict: Whether what counts with ``--strict`` fails its test case (junit).
     """
-    if output_format == "json":
-        yield json.dumps(as_json(result, seen), indent=1) + "\n"
-        return
     options: dict[str, dict[str, Any]] = {
         "text": {"color": color, "ascii_only": ascii_only, "width": width, "chinese": chinese},
         "concise": {"ascii_only": ascii_only},
+        "json": {"seen": seen},
         "junit": {"strict": strict},
     }
-    renderer = import_module(f"hccl_tools.doctor.report.{_MODULES[output_format]}")
-    yield from renderer.render(result, **options.get(output_format, {}))
+    module, function = _RENDERERS[output_format]
+    renderer = getattr(import_module(f"hccl_tools.doctor.report.{module}"), function)
+    yield from renderer(result, **options.get(output_format, {}))

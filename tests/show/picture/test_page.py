@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.tables import large_table
 from hccl_tools import formats
-from hccl_tools.show.picture.html_page import SCRIPTS, page
+from hccl_tools.show.picture.drawing import SCRIPTS, page
 from hccl_tools.show.picture.marks import Mark
 from hccl_tools.show.picture.page_data import source_lines
 from hccl_tools.validation.checker import validate

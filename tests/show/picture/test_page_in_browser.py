@@ -10,7 +10,7 @@ import pytest
 from benchmarks.tables import large_table
 from hccl_tools import formats
 from hccl_tools.show.picture import imported_findings
-from hccl_tools.show.picture.html_page import page
+from hccl_tools.show.picture.drawing import page
 from hccl_tools.show.picture.marks import of_findings
 from tests.support.pictures import explained, marked, record, subject
 from tests.support.tables import table

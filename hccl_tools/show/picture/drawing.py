@@ -1,13 +1,15 @@
-"""Write the page of a table: one HTML file that needs neither a network nor another file.
+"""Draw a table: as an SVG picture, or as a page with what ``doctor`` and ``explain`` have found on it.
 
-Names from the table are only in the JSON of the page, in which ``<`` is escaped, and in the title. The script
-adds them to the page as text. The policy in the page's head forbids every script but that of this package.
+The page is one HTML file that needs neither a network nor another file. Names from the table are only in
+the JSON of the page, in which ``<`` is escaped, and in the title. The script adds them to the page as text.
+The policy in the page's head forbids every script but that of this package.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from base64 import b64encode
 from functools import cache
 from html import escape
@@ -15,16 +17,51 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.printable import escaped
+from hccl_tools.show.picture import imported_findings, svg
+from hccl_tools.show.picture.marks import of_findings
 from hccl_tools.show.picture.page_data import page_data
+from hccl_tools.show.picture.subject import Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.show.picture.subject import Subject
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.show.picture.marks import Mark
+    from hccl_tools.table.model import RankTable
 
 #: The modules of the script, in the order in which they need each other.
 SCRIPTS = ("data", "search", "symbols", "boxes", "overview", "details", "links", "zoom", "keys", "main")
 STYLES = ("colors", "style")
+
+
+def pieces(subject: Subject, output: str) -> Iterable[str]:
+    """Return a picture, ``svg`` or ``html``, piece by piece."""
+    return page(subject) if output == "html" else [svg.picture(subject)]
+
+
+def marks(
+    report: Report, table: RankTable, *, findings: bool, doctor: str | None, explain: str | None
+) -> list[Mark]:
+    """Return what is marked: the findings of ``validate``, and those in the files of two other commands.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    found: list[Mark] = []
+    if explain is not None:
+        found += imported_findings.of_explain(explain, table)
+    if doctor is not None:
+        found += imported_findings.of_doctor(doctor, table)
+    if findings:
+        found += of_findings(report)
+    return found
+
+
+def subject(
+    report: Report, table: RankTable, servers: Sequence[int], *, marks: Sequence[Mark], unfold: bool
+) -> Subject:
+    """Return what a picture of some servers shows, with the date of today."""
+    return Subject(report, table, servers, marks, date=time.strftime("%Y-%m-%d"), unfold=unfold)
 
 
 def page(subject: Subject) -> Iterator[str]:
