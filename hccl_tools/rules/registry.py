@@ -8,10 +8,10 @@ sorts or reads configuration. Its docstring is its documentation page: a title, 
 from __future__ import annotations
 
 from functools import wraps
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
+from hccl_tools.diagnostics.registry import Registry, Selection
 from hccl_tools.formats import module
 from hccl_tools.formats.file_kinds import (
     ENDPOINTS,
@@ -298,7 +298,7 @@ class Rule(NamedTuple):
     kind: FileKind
 
 
-_RULES: dict[str, Rule] = {}
+_RULES = Registry[Rule]("hccl_tools.rules")
 
 
 def rule(
@@ -328,14 +328,12 @@ def rule(
     """
 
     def declare(check: _Check[_Input]) -> _Check[_Input]:
-        if rule_id in _RULES:
-            raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
         kind = KINDS.get(own[0], RANK_TABLE) if own else RANK_TABLE
         doc = check.__doc__ or ""
         facts = RuleFacts(rule_id, name, consequence, source, code, doc, kind.reader, kind.noun, words)
         when = stage or ("none" if consequence == "advice" else "parse")
-        _RULES[rule_id] = Rule(facts, check, own, when, needs, kind)
+        _RULES.declare(rule_id, name, Rule(facts, check, own, when, needs, kind))
         return check
 
     return declare
@@ -343,9 +341,7 @@ def rule(
 
 def all_rules() -> dict[str, Rule]:
     """Return every rule by id, in the order of the ids."""
-    for family in FAMILIES:
-        import_module(f"hccl_tools.rules.{family}")
-    return dict(sorted(_RULES.items()))
+    return _RULES.of(FAMILIES)
 
 
 def rules_for(table_format: str | None) -> list[Rule]:
@@ -354,12 +350,24 @@ def rules_for(table_format: str | None) -> list[Rule]:
     def fits(formats: tuple[str, ...]) -> bool:
         return table_format in formats if table_format else not formats
 
-    for family, formats in FAMILIES.items():
-        if fits(formats):
-            import_module(f"hccl_tools.rules.{family}")
-    return [found for found in _RULES.values() if fits(found.formats)]
+    _RULES.load(family for family, formats in FAMILIES.items() if fits(formats))
+    return [found for found in _RULES.declared.values() if fits(found.formats)]
 
 
 def rule_by_id(rule_id: str) -> Rule:
     """Return a rule that has been loaded."""
-    return _RULES[rule_id]
+    return _RULES.declared[rule_id]
+
+
+def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
+    """Return a function that checks whether ids, prefixes (``HCC2``) or names select a rule.
+
+    Raises:
+        UsageError: A selector matches no rule.
+    """
+    found = Selection(tuple(select), tuple(ignore))
+    if not found.select and not found.ignore:
+        return lambda _facts: True
+    known = ((one.facts.id, one.facts.name) for one in all_rules().values())
+    found.require_known(known, "rule", "`hccl-tools rules` lists all rules")
+    return lambda facts: found.keeps(facts.id, facts.name)

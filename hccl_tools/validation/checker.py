@@ -32,10 +32,10 @@ from hccl_tools.rules.registry import (
     InputFacts,
     LocalSubject,
     Subject,
+    chosen,
     rule_by_id,
     rules_for,
 )
-from hccl_tools.rules.selection import chosen
 from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.products import assume
 from hccl_tools.validation import (

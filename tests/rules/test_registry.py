@@ -12,12 +12,12 @@ from hccl_tools.rules.registry import (
     Input,
     InputFacts,
     all_rules,
+    chosen,
     rule,
     rules_for,
     shared,
     shared_each,
 )
-from hccl_tools.rules.selection import chosen
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
