@@ -15,6 +15,8 @@ from hccl_tools.rules.registry import Finding, Input, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.document.syntax_problem import JsonProblem
+
 #: hccl_common.h:83 STRING_MAX_LENGTH: the limit on the table as HCCL serialises it, without blanks.
 LARGEST_TEXT = 40 * 1024 * 1024
 #: What to do about a table that its writer has not completed.
@@ -47,13 +49,18 @@ def broken_json(subject: Input) -> Iterator[Finding]:
     """
     if subject.not_json is not None:
         yield subject.not_json
-    if subject.document is None or subject.document.problem is None:
-        return
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
-
-    problem = explained(subject.document)
+    problem = _problem(subject)
     if problem is not None and problem.kind != "nesting":
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
+
+
+def _problem(subject: Input) -> JsonProblem | None:
+    """Return why a document is not valid JSON, in the words of an explanation; None for JSON."""
+    if subject.document is None or subject.document.problem is None:
+        return None
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
+
+    return explained(subject.document)
 
 
 @rule(
@@ -103,11 +110,7 @@ def file_name(subject: Input) -> Iterator[Finding]:
 
 def _is_other_file(subject: Input) -> bool:
     """Return whether the file is of another kind, such as a script, which has its own name for good reason."""
-    if subject.document is None or subject.document.problem is None:
-        return False
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
-
-    problem = explained(subject.document)
+    problem = _problem(subject)
     return problem is not None and problem.kind in {"binary", "other file"}
 
 
