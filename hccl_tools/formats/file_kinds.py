@@ -152,6 +152,11 @@ def kind_of_name(file: str | None) -> FileKind | None:
     return next((kind for kind in named if re.fullmatch(kind.file_name, name, re.ASCII)), None)
 
 
+def is_directory_of(file: str) -> bool:
+    """Return whether a directory has the name of a file that readers look for."""
+    return kind_of_name(file) is not None and os.path.isdir(file)  # noqa: PTH112
+
+
 def form_of(value: Any, found: Detection, product: Product) -> FileKind | None:
     """Return the form of a document from which HCCL makes a table on a product; None for others."""
     if found.heterogeneous and product.loader == "legacy":

@@ -42,10 +42,8 @@ def other_names(subject: DamagedInput) -> dict[str, str]:
 
     Each key of the table stands for at most one, and only if no other key can.
     """
-    from hccl_tools.formats.schema import keys_of  # noqa: PLC0415  (11 ms; only for damaged tables)
-
     table_format = subject.violations.table_format
-    known = keys_of(table_format) | _EXTRA
+    known = subject.violations.known_keys | _EXTRA
     return dict(_names(subject.value, table_format, known)) if table_format in _LISTS else {}
 
 

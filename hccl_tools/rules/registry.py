@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
+    from hccl_tools.table.service_table import Reader
 
 #: The formats with ``server_list``, the formats of the legacy loader, and all formats.
 SERVER_LIST = ("1.0", "1.2")
@@ -210,6 +211,14 @@ class HostFileInput(Input):
     def __init__(self, given: Input, host: HostState) -> None:
         super().__init__(given.facts, given.results)
         self.host: Final = host
+
+
+class ServiceInput(Input):
+    """A service table with the program for which it was made."""
+
+    def __init__(self, given: Input, reader: Reader) -> None:
+        super().__init__(given.facts, given.results)
+        self.reader: Final = reader
 
 
 class Subject(Input):

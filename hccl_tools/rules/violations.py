@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
-from hccl_tools.formats.schema import Violations, keys_of
+from hccl_tools.formats.schema import Violations
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
@@ -85,7 +85,7 @@ def _finding_on(
             said, violation.path, other, alike=alike.setdefault(("version",), (_OF_ANOTHER_VERSION, other))
         )
     hint = _after_the_table(subject, violation)
-    near = None if hint else near_key(subject.value, violation, keys_of(table_format))
+    near = None if hint else near_key(subject.value, violation, subject.violations.known_keys)
     if near is not None:
         return _misspelt(subject, violation, near, alike)
     if hint is None and violation.keyword == "required":
@@ -381,7 +381,7 @@ def _lack_ranks(entries: Any) -> bool:
 
 def _other_keys(subject: DamagedInput, misspelt: str) -> str:
     """Return other keys of the table that are known ones in another spelling, as a phrase; "" if there are few."""
-    known = keys_of(subject.violations.table_format)
+    known = subject.violations.known_keys
     plain = {key.replace("_", "") for key in known}
     found, values = dict[str, None](), [subject.value]
     while values:

@@ -20,7 +20,7 @@ from hccl_tools.document.parsed_value import NotJsonError, as_read
 from hccl_tools.document.reading import shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.formats.file_kinds import LOCAL, RANK_TABLE, SERVICE_TABLE, form_of, kind_of
+from hccl_tools.formats.file_kinds import LOCAL, RANK_TABLE, SERVICE_TABLE, form_of, is_directory_of, kind_of
 from hccl_tools.formats.xllm import is_mixture
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.other_shapes import other_shapes
@@ -31,6 +31,7 @@ from hccl_tools.rules.registry import (
     Input,
     InputFacts,
     LocalSubject,
+    ServiceInput,
     Subject,
     chosen,
     rule_by_id,
@@ -39,9 +40,7 @@ from hccl_tools.rules.registry import (
 from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.products import assume
 from hccl_tools.validation import (
-    host_files,
     mixtures,
-    non_table_documents,
     other_products,
     product_choice,
     target_check,
@@ -54,11 +53,16 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.host.facts import HostState
+    from hccl_tools.rules.registry import Rule
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
+#: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
+_FOR_HCCL = frozenset(
+    {"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618", "HCC660"}
+)
 #: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
 
@@ -192,7 +196,7 @@ def _facts(source: Any, limit: int | None) -> tuple[InputFacts, str]:
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
-        if host_files.is_directory(file):
+        if is_directory_of(file):
             return InputFacts(unknown, path=file, is_directory=True), shown_name(file)
         source = Document.read(file, limit)
     if isinstance(source, Document):
@@ -243,8 +247,10 @@ def _judge(
     begin: Callable[[RankTable], None] | None,
 ) -> Input:
     """Collect the findings, and return the input as a ``Subject`` if there is a table."""
-    findings.run(non_table_documents.rules_on_documents(given.kind), given)
+    findings.run(_rules_on_documents(given.kind), given)
     if (form := _form(given, found)) is not RANK_TABLE:
+        from hccl_tools.validation import non_table_documents  # noqa: PLC0415  (30 ms; only for such files)
+
         return non_table_documents.check(form, given, findings, host)
     if found is None or found.format is None or found.format not in given.product.formats:
         return given
@@ -252,6 +258,12 @@ def _judge(
     if is_mixture(given.value):
         mixtures.check(subject, findings, _judge_format)
     return subject
+
+
+def _rules_on_documents(kind: FileKind) -> list[Rule]:
+    """Return the rules on documents that apply to files of a kind."""
+    rules = rules_for(None)
+    return [one for one in rules if one.facts.id not in _FOR_HCCL] if kind is SERVICE_TABLE else rules
 
 
 def _form(given: Input, found: formats.Detection | None) -> FileKind:
@@ -311,7 +323,7 @@ def _report(subject: Input, findings: Findings, *, file: str, found: formats.Det
         if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).kind.is_judged
     ]
     kind = subject.kind
-    reader = non_table_documents.reader(subject) if kind is SERVICE_TABLE else kind.reader
+    reader = subject.reader if isinstance(subject, ServiceInput) else kind.reader
     table_format = kind.name or (found.format if found else None)
     table = subject.table if isinstance(subject, Subject) else None
     return Report(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.formats.file_kinds import ROOT_INFO, kind_of_name
+from hccl_tools.formats.file_kinds import ROOT_INFO
+from hccl_tools.rules.host_files_local import device_ids
 from hccl_tools.rules.registry import HostFileInput, Input, InputFacts, Subject, rules_for
+from hccl_tools.rules.root_info import seen_as_table
 from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:
@@ -25,11 +26,6 @@ _OF_TABLES = frozenset(
         "HCC457", "HCC458", "HCC459", "HCC461", "HCC462", "HCC463", "HCC464", "HCC465",
     }
 )  # fmt: skip
-
-
-def is_directory(file: str) -> bool:
-    """Whether a directory has the name of such a file."""
-    return kind_of_name(file) is not None and os.path.isdir(file)  # noqa: PTH112
 
 
 def check(subject: Input, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
@@ -51,16 +47,12 @@ def check(subject: Input, findings: Findings, host: Callable[[RankTable], HostSt
 
 def _devices_as_table(subject: Input) -> RankTable:
     """Return a table with only the device ids of the file, which is all that the comparison reads."""
-    from hccl_tools.rules.host_files_local import device_ids  # noqa: PLC0415  (30 ms; only for --local)
-
     ids = device_ids(subject)
     return RankTable(FORMAT, [Server("", range(len(ids)))], {"device_id": list(ids)})
 
 
 def _check_as_table(subject: Input, findings: Findings) -> None:
     """Collect the findings on the table that HCCL makes of a root info."""
-    from hccl_tools.rules.root_info import seen_as_table  # noqa: PLC0415  (30 ms)
-
     value = seen_as_table(subject.value)
     try:
         table = formats.read({**value, "rank_count": len(value["rank_list"])}, FORMAT)

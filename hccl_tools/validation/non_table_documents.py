@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
+from hccl_tools.formats.service import is_well_formed
 from hccl_tools.rules import version_1_1
 from hccl_tools.rules.legacy_formats import as_table
-from hccl_tools.rules.registry import DamagedInput, Input, InputFacts, Subject, rules_for
-from hccl_tools.validation import host_files
+from hccl_tools.rules.registry import DamagedInput, Input, InputFacts, ServiceInput, Subject, rules_for
+from hccl_tools.rules.service_structure import service_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,20 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.host.facts import HostState
     from hccl_tools.rules.findings import Findings
-    from hccl_tools.rules.registry import Rule
     from hccl_tools.table.model import RankTable
-    from hccl_tools.table.service_table import Reader
-
-#: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
-_FOR_HCCL = frozenset(
-    {"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618", "HCC660"}
-)
-
-
-def rules_on_documents(kind: FileKind) -> list[Rule]:
-    """Return the rules on documents that apply to files of a kind."""
-    rules = rules_for(None)
-    return [one for one in rules if one.facts.id not in _FOR_HCCL] if kind is SERVICE_TABLE else rules
 
 
 def check(
@@ -42,15 +30,17 @@ def check(
     """Collect the findings on a file that is no rank table; ``host`` is that of ``checker.validate``.
 
     Returns:
-        The input; a valid lab table as a ``Subject``.
+        The input; a valid lab table as a ``Subject``, a service table as a ``ServiceInput``.
     """
     if kind is LAB:
         return _judge_lab(given, findings)
+    if kind is SERVICE_TABLE:
+        return _judge_service(given, findings)
     if kind is VERSION_1_1:
         _judge_heterogeneous(given, findings)
-    elif kind is SERVICE_TABLE:
-        _judge_service(given, findings)
     else:
+        from hccl_tools.validation import host_files  # noqa: PLC0415  (20 ms; only for files of a host)
+
         host_files.check(given, findings, host)
     return given
 
@@ -74,19 +64,11 @@ def _judge_lab(given: Input, findings: Findings) -> Input:
     return subject
 
 
-def _judge_service(subject: Input, findings: Findings) -> None:
-    from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (0.8 ms; rarely needed)
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (2 ms; rarely needed)
-
-    if not is_well_formed(subject.value, service_table(subject)):
+def _judge_service(given: Input, findings: Findings) -> ServiceInput:
+    table, subject = service_table(given), given
+    if not is_well_formed(given.value, table):
         from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (13 ms; only for damaged service tables)
 
-        subject = DamagedInput(subject, Violations(subject.value, SERVICE_TABLE.name, findings.limit))
+        subject = DamagedInput(given, Violations(given.value, SERVICE_TABLE.name, findings.limit))
     findings.run(rules_for(SERVICE_TABLE.name), subject)
-
-
-def reader(subject: Input) -> Reader:
-    """Return the program for which a service table was made."""
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (1.2 ms; rarely needed)
-
-    return service_table(subject).reader
+    return ServiceInput(given, table.reader)

@@ -6,11 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import KEPT, Diagnostic
-from hccl_tools.formats.file_kinds import NOT_FOR_TARGETS, RANK_TABLE, SERVICE_TABLE, TARGETS
+from hccl_tools.formats.file_kinds import NOT_FOR_TARGETS, RANK_TABLE, TARGETS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import Input, InputFacts, Subject, rules_for
+from hccl_tools.rules.registry import Input, InputFacts, ServiceInput, Subject, rules_for
 from hccl_tools.table.products import assume
-from hccl_tools.validation.non_table_documents import reader
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
@@ -31,7 +30,7 @@ def check(target: str, subject: Input, findings: Findings) -> str:
 
 def _is_read_by(target: str, subject: Input) -> bool:
     """Whether the file is a service table of MindIE, whose own rules apply to it."""
-    return target == "mindie" and subject.kind is SERVICE_TABLE and reader(subject) == "MindIE-Motor"
+    return target == "mindie" and isinstance(subject, ServiceInput) and subject.reader == "MindIE-Motor"
 
 
 def _as_read_by(target: str, rule: Rule) -> Rule:
