@@ -37,7 +37,7 @@ _COMMAND = re.compile(
 )
 #: Module and value -> why it needs no quotes.
 REVIEWED = {
-    ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
+    ("hccl_tools.cli.convert", "made.apply"): "quoted where it is made",
     ("hccl_tools.cli.launch_kubernetes", "len(loaded.table)"): "a number",
     ("hccl_tools.cli.launch_kubernetes", "len(loaded.table.servers)"): "a number",
     ("hccl_tools.cli.launch_kubernetes", "loaded.product"): "the name of a product",

@@ -10,6 +10,7 @@ from hccl_tools.errors import TableError, UsageError
 from hccl_tools.explain import ranks_from_logs, sources
 from hccl_tools.explain.ranks_from_logs import gaps
 from hccl_tools.host.facts import DeviceFacts, HostFacts
+from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import aligned, count
 from hccl_tools.notation.printable import tell
 from hccl_tools.transform import generation
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The options of ``gen`` that apply to a table from logs.
 _TOGETHER = {"from_log", "product", "table_format", "ignore", "mode", "force", "output"}
+#: The characters of a server that an error quotes.
+_LONGEST_NAME = 80
 _LOGS_HINT = "name the folder with the run logs of all ranks: run/plog below ~/ascend/log of each host"
 
 
@@ -49,6 +52,7 @@ def generate(settings: Mapping[str, Any], given: Sequence[str]) -> None:
             hint="leave out --format for a 1.0 table",
         )
     job = _complete(settings["from_log"], settings["table_format"])
+    _require_hosts(job)
     made = _table(job)
     origins = [f"{ranks[0].at}" for ranks in job.hosts().values()]
     if not made.column("device_ip")[0]:
@@ -96,6 +100,20 @@ def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
             hint="query the hosts: `hccl-tools gen --hosts LIST`; --format 1.0 leaves the super pods out",
         )
     return job
+
+
+def _require_hosts(job: Communicator) -> None:
+    """Refuse a server that is neither an address nor the name of a host: the logs may be of another user.
+
+    Raises:
+        TableError: There is such a server.
+    """
+    for host, ranks in job.hosts().items():
+        if (why := host_list.why_not_a_host(host, ipv6=True)) is not None:
+            raise TableError(
+                f'{ranks[0].at}: the server "{host[:_LONGEST_NAME]}" {why}',
+                hint="name the logs of the job itself, or query its hosts: `hccl-tools gen --hosts LIST`",
+            )
 
 
 def _table(job: Communicator) -> RankTable:

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, gen_cluster, gen_options, options, product_option, table_output
-from hccl_tools.cli.values import Choice, Seconds
+from hccl_tools.cli import gather_options, gen_options, options, product_option, table_output
+from hccl_tools.cli.options import together
+from hccl_tools.cli.values import Choice, IntRange, Seconds
 from hccl_tools.errors import UsageError
 from hccl_tools.files import export_targets, outputs, rejected_table
+from hccl_tools.host import simulated_cluster
 from hccl_tools.host.selection import Wanted
 from hccl_tools.host.site_defaults import TOOL_TIMEOUT, Site
 from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
 from hccl_tools.transform import generation
@@ -21,6 +24,7 @@ from hccl_tools.transform import generation
 if TYPE_CHECKING:
     from hccl_tools.host.facts import HostFacts
     from hccl_tools.table.model import RankTable
+
 
 _EXAMPLES = """\
   hccl-tools gen                                     all devices of this host or container
@@ -39,6 +43,17 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 /usr/local/Ascend/driver/tools), else from /etc/hccn.conf; if both answer, they must agree. The addresses
 of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
 """
+
+
+cluster_size = together(
+    click.option(
+        "--servers", type=IntRange(min=1), metavar="N", help="With --simulate: a cluster of N servers."
+    ),
+    click.option(
+        "--super-pods", type=IntRange(min=1), metavar="N",
+        help="With --simulate a3: the super pods among which --servers are divided.",
+    ),
+)  # fmt: skip
 
 
 @options.command("gen", epilog=_EXAMPLES)
@@ -89,7 +104,7 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
 )
 @gen_options.from_log
 @click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
-@gen_cluster.size
+@cluster_size
 @options.ignore
 @options.writing
 @gen_options.contents
@@ -108,7 +123,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     if gen_options.are_host_files_wanted(settings, _given(ctx)) or settings["from_log"]:
         _from_elsewhere(settings, _given(ctx))
         ctx.exit(0)
-    many = gen_cluster.is_wanted(settings) or gather_options.wanted(settings)
+    many = is_simulated_cluster(settings) or gather_options.wanted(settings)
     target = gen_options.target(settings, many=many)
     mode = outputs.parse_mode(settings["mode"]) if settings["mode"] is not None else None
     made = _make_of_many(settings, _given(ctx)) if many else _make(_request(settings))
@@ -180,8 +195,8 @@ def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
 
 
 def _make_of_many(options: dict[str, Any], given: list[str]) -> tuple[list[HostFacts], RankTable] | None:
-    if gen_cluster.is_wanted(options):
-        gathered = gen_cluster.facts(_request(options), options)
+    if is_simulated_cluster(options):
+        gathered = cluster_facts(_request(options), options)
     elif (answered := _from_elsewhere(options, given)) is not None:
         gathered = answered
     else:
@@ -209,3 +224,48 @@ def _from_elsewhere(options: dict[str, Any], given: list[str]) -> tuple[list[Hos
         from_log.generate(options, given)
         return None
     return asked_hosts.facts(_request(options), options)
+
+
+def is_simulated_cluster(options: dict[str, Any]) -> bool:
+    """Return whether the options ask for a simulated cluster.
+
+    Raises:
+        UsageError: They do, but no machine is simulated, or other options name the hosts.
+    """
+    given = [name for name in ("servers", "super_pods") if options[name] is not None]
+    if given and options["simulate"] is None:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} is for a simulated cluster",
+            hint='add --simulate 910a; for a real cluster use --hosts "10.0.0.[1-4]"',
+        )
+    named = next((name for name in ("hosts", "hostfile", "gather", "exclude") if options[name]), None)
+    if given and named:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} and --{named} exclude each other", hint="keep one of them"
+        )
+    return bool(given)
+
+
+def cluster_facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFacts], list[str]]:
+    """Return the facts about the machines, and what each is; print what is simulated.
+
+    Raises:
+        UsageError: The product has no such cluster.
+    """
+    super_pods = options["super_pods"]
+    servers = options["servers"] or super_pods or 1
+    found = simulated_cluster.machines(request, servers, super_pods)
+    first = found[0]
+    if first.table_format == "group_list":  # HCCL orders its servers by their ids as text.
+        found.sort(key=lambda one: one.server_id)
+    if super_pods is not None and first.super_pod_id is None:
+        raise UsageError(
+            f"a {first.table_format} table has no super pods", hint="leave --super-pods or --format out"
+        )
+    pods = count(len({one.super_pod_id for one in found}), "super pod") if first.super_pod_id else ""
+    tell(
+        f"product {first.product} ({first.product_source})",
+        f"simulated {first.product}: {count(servers, 'server')}{f' in {pods}' if pods else ''}, "
+        f"{count(len(first.devices), 'device')} each; the addresses are not real",
+    )
+    return found, ["the simulation"] * len(found)

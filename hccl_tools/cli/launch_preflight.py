@@ -22,7 +22,7 @@ from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 from hccl_tools.programs.slurm import in_allocation
 from hccl_tools.records import NamedTuple
 from hccl_tools.transform.merging import merge

@@ -20,6 +20,7 @@ from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step
+from hccl_tools.table.addresses import packed
 from hccl_tools.transform import generation
 
 if TYPE_CHECKING:
@@ -171,6 +172,11 @@ def _table(
     first, asked = facts[0], [one.host for one in answers if one.facts is not None]
     named = zip((server.address for server in table.servers), asked, strict=False)
     reached = {address: name for address, name in named if address != name}
+    warnings += [
+        f"{name} answers that its address is {address}: the table and the messages name it so"
+        for address, name in reached.items()
+        if packed(name) is not None
+    ]
     made = JobTable("", table, data, first.product, first.product_source, tuple(warnings), reached=reached)
     return made, launch_spares.of_facts(asked[needed:], facts[needed:])
 

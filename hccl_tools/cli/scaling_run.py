@@ -16,7 +16,7 @@ from hccl_tools.files import outputs
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning import table_source
-from hccl_tools.notation import number_list
+from hccl_tools.notation import masking, number_list
 from hccl_tools.notation.printable import tell
 from hccl_tools.scaling import series, single_run
 from hccl_tools.scaling.measuring import Measures
@@ -116,7 +116,8 @@ def command(
     measures.check()
     plan = _plan(arguments, per_node, machines, repeat, measures)
     file = SeriesFile(output, {
-        "command": [*plan.options, "--", *plan.program],
+        # The file is passed on; a value that is masked does not change what is measured.
+        "command": masking.arguments([*plan.options, "--", *plan.program]),
         "nproc_per_node": list(per_node), "nnodes": list(machines) if machines else None, "repeat": repeat,
         "measures": measures._asdict(), "metric_name": measures.metric_name,
     })  # fmt: skip

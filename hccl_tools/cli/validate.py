@@ -24,6 +24,7 @@ from hccl_tools.programs.lookup import FAST
 from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.config_maps import check_all
+from hccl_tools.variables.rows import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,19 +55,10 @@ class EnvCommand(click.Command):
         )
 
 
-def _env_names() -> tuple[str, ...]:
-    """Return the variables of which HCCL refuses values."""
-    from hccl_tools.variables.rows import NAMES  # noqa: PLC0415  (1.3 ms; few calls name variables)
-
-    return tuple(NAMES)
-
-
 def _read_env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     if not values:
         return {}
-    from_shell = (
-        {name: os.environ[name] for name in _env_names() if name in os.environ} if "" in values else {}
-    )
+    from_shell = {name: os.environ[name] for name in NAMES if name in os.environ} if "" in values else {}
     return from_shell | dict(map(_assignment, filter(None, values)))
 
 
@@ -77,10 +69,10 @@ def _assignment(text: str) -> tuple[str, str]:
             f'{_ENV} "{text}" has no value',
             hint=f'use {_ENV} "{name}=VALUE", or {_ENV} alone for the variables of this shell',
         )
-    if name not in (known := _env_names()):
+    if name not in NAMES:
         raise UsageError(
             f"{_ENV}: HCCL accepts every value of {name}, or does not read it",
-            hint=f"{did_you_mean(name, known)} HCCL refuses values of: {', '.join(known)}".lstrip(),
+            hint=f"{did_you_mean(name, NAMES)} HCCL refuses values of: {', '.join(NAMES)}".lstrip(),
         )
     return name, value
 

@@ -126,6 +126,7 @@ class Origin(NamedTuple):
         one_line: Whether the whole table is on that line, as a string with escaped line breaks; else the
             first line of the table is the line below it, and the other lines follow.
         extract: The command that writes the table to a file of its own.
+        extracted: The file that this command writes, as a word of a command line.
         object_command: The command that fetches the object with the table again.
     """
 
@@ -133,6 +134,7 @@ class Origin(NamedTuple):
     line: int
     one_line: bool
     extract: str = ""
+    extracted: str = ""
     object_command: str = ""
 
     def line_of(self, line: int) -> int:

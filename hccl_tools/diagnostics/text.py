@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.document.reading import is_stream
+from hccl_tools.notation.hint import filled_in
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, cells, cut, wrapped
@@ -111,32 +112,30 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         yield f"{pen.fitted(pen.safe(told))}\n"
 
 
-#: The names of files in the commands of hints, which do not know the file.
-_PLACEHOLDERS = r"\bOLD(?:\.\w{1,8})? > NEW(?:\.json)?"
+#: The number of a line of the table in a hint, and the most that are explained.
+_LINE, _MOST_LINES = re.compile(r"\blines? (\d{1,7})\b"), 4
 
 
-#: The number of a line of the table in a hint.
-_LINE = r"\bline (\d{1,7})\b"
+def _outer_lines(hint: str, report: Report) -> list[str]:
+    """Return where the lines of a hint are in the file that has the table in it, which the reader edits.
 
-
-def _with_outer_lines(hint: str, report: Report) -> str:
-    """Return a hint with the lines of the file that has the table in it, which the reader edits."""
+    The hint itself stays as it is: it may have a text of the table in a command.
+    """
     origin = report.origin
     if origin is None or origin.one_line:
-        return hint
-    return re.sub(
-        _LINE,
-        lambda one: f"{one[0]} of the table (line {origin.line_of(int(one[1]))} of {origin.file})",
-        hint,
-    )
+        return []
+    return [
+        f"line {number} of the table is line {origin.line_of(int(number))} of {origin.file}"
+        for number in list(dict.fromkeys(_LINE.findall(hint)))[:_MOST_LINES]
+    ]
 
 
 def _with_file(hint: str, report: Report) -> str:
     """Return a hint whose command reads the file of the report, and writes another one beside it."""
-    if "OLD" not in hint or report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
+    if report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
         return hint
     new = f"{os.path.splitext(report.file)[0]}.new.json"  # noqa: PTH122  (not loaded for it)
-    return re.sub(_PLACEHOLDERS, lambda _: f"{operand(report.file)} > {operand(new)}", hint)
+    return filled_in(hint, operand(report.file), operand(new))
 
 
 def _is_correctable(report: Report) -> bool:
@@ -230,8 +229,12 @@ def _block(
         lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
-        hint = pen.safe(_with_file(_with_outer_lines(finding.hint, report), report))
+        hint = pen.safe(_with_file(finding.hint, report))
         lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {hint}", indent + "  "))
+        lines += [
+            pen.fitted(f"{mark} {pen.safe(line)}", indent + "  ")
+            for line in _outer_lines(finding.hint, report)
+        ]
     if options.chinese and (line := options.chinese(finding.rule.id)):
         lines.append(pen.fitted(f"{mark} {pen('help', '中文')}: {line}", indent + "  "))
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ import codecs
 import re
 
 from hccl_tools.document.syntax_problem import JsonProblem
+from hccl_tools.notation.hint import FILES
 
 #: Byte order marks of encodings other than UTF-8, with the names of the encodings.
 WIDE = (
@@ -28,7 +29,7 @@ NOT_A_TABLE = (
     "`hccl-tools gen` writes the table of a host with NPUs"
 )
 _AGAIN = "copy the complete file again, or make the table with `hccl-tools gen`"
-_AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
+_AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 " + FILES
 
 
 def unreadable(data: bytes, body: int) -> JsonProblem | None:

@@ -18,7 +18,6 @@ from hccl_tools.document import (
     other_content,
     printed_value,
     rewriting,
-    shortened_text,
     spreadsheet_cells,
     terminal_text,
 )
@@ -26,6 +25,7 @@ from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
 from hccl_tools.document.other_content import OtherContent
+from hccl_tools.notation.hint import FILES, with_places
 from hccl_tools.notation.phrases import MERGE, and_more, count
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ _UNESCAPE = (
 )
 _QUOTE_KEYS = (
     "on each line: "
-    r"""sed -E 's/(^|[{,])([ \t]*)([A-Za-z_][A-Za-z0-9_]*)([ \t]*:)/\1\2"\3"\4/g' OLD > NEW"""
+    r"""sed -E 's/(^|[{,])([ \t]*)([A-Za-z_][A-Za-z0-9_]*)([ \t]*:)/\1\2"\3"\4/g' """ + FILES
 )
 #: The characters at the beginning of a table by which its second beginning is found.
 _LEAST_HEAD = 24
 #: A command, which reads the whole file: the text around the table must be gone before.
-_COMMAND = re.compile(r"`| OLD ")
+_COMMAND = re.compile("`|" + FILES)
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The problems of one file that a message names: each is that of the text without the ones before it.
@@ -90,7 +90,7 @@ def explained(document: Document) -> JsonProblem | None:
     said = found.pop()
     while found:
         said = _with_inner(found.pop(), said, lines.pop())
-    return said
+    return said._replace(hint=with_places(said.hint))
 
 
 def _first_of(document: Document) -> tuple[JsonProblem | None, str]:
@@ -118,9 +118,9 @@ def _of_whole_text(document: Document, problem: JsonProblem, text: str) -> JsonP
     if (escaped := _ESCAPED.match(text)) is not None:
         message = f"the text was copied out of a string: it has {escaped[1]} in place of {_MEANT[escaped[1]]}"
         return problem._replace(
-            message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
+            message=message, hint=f"write the signs themselves: {_UNESCAPE} < {FILES}", offset=0
         )
-    if (encoded := shortened_text.quoted_printable(text)) is not None:
+    if (encoded := foreign_text.quoted_printable(text)) is not None:
         at = document.byte_at(encoded.at)
         return problem._replace(kind="other", message=encoded.message, hint=encoded.hint, offset=at)
     if (shortened := _without_end(problem, text)) is not None:
@@ -233,7 +233,7 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
             f"the table breaks off on line {line}, and begins again there: a part of it stands before the "
             "whole table"
         ),
-        hint=f"delete what stands before the whole table: tail -c +{offset + 1} OLD > NEW",
+        hint=f"delete what stands before the whole table: tail -c +{offset + 1} {FILES}",
         offset=offset,
     )
 
@@ -317,7 +317,7 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
 
 def _without_end(problem: JsonProblem, text: str) -> JsonProblem | None:
     """Return the problem of a file whose last line says that the rest was left out."""
-    found = shortened_text.without_end(text)
+    found = foreign_text.without_end(text)
     cut = None if found is None else _parsed(found.left).problem
     if found is None or cut is None:
         return None

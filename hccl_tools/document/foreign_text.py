@@ -14,6 +14,7 @@ from hccl_tools.document.one_edit import is_valid
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
 from hccl_tools.notation import placeholders
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 
@@ -25,7 +26,7 @@ _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _HTML = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[A-Za-z]{2,8});", re.ASCII)
 _UNESCAPE = (
     "python3 -c 'import html, sys; "
-    "print(html.unescape(sys.stdin.read()).replace(chr(160), chr(32)))' < OLD > NEW"
+    "print(html.unescape(sys.stdin.read()).replace(chr(160), chr(32)))' < " + FILES
 )
 _TAG = re.compile(
     r"</?(?:a|b|body|br|code|div|em|font|hr|html|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>\n]{0,200}>",
@@ -79,7 +80,7 @@ _LOOP = re.compile(r"\{%-?\s*for\b|\{\{-?\s*range\b|<%[^%\n]*\b(?:each|for|times
 _DIFF_LINE = re.compile(r"[+-](?=[ \t]*(?:[\"{}\[\],]|$))|@@ -\d", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 _DIFF_REMOVED = re.compile(r"(?:diff |index |---|\+\+\+ |@@ |-|\\ ).*\n?|(?:---|-)\n?")
-_KEEP_NEW = r"sed -E '/^(diff |index |-|\+\+\+ |@@ |\\ )/d; s/^[+ ]//' OLD > NEW"
+_KEEP_NEW = r"sed -E '/^(diff |index |-|\+\+\+ |@@ |\\ )/d; s/^[+ ]//' " + FILES
 #: What a line of a table can have outside its strings.
 _TABLE_SIGN = re.compile(r"-?\b\d[\w.+-]*|true|false|null|[\s{}\[\],:]", re.ASCII)
 _MEMBER = re.compile(r'\s*"?[\w-]+"?\s*[:=]\s*(?:[^\s,]*|"[^"]*"?)\s*[,{\[]?\s*')
@@ -179,7 +180,7 @@ def _markdown(stop: Stop) -> Foreign | None:
     """Recognise the signs of bold text, as chats and pages in Markdown show it."""
     if not stop.text.startswith("**", stop.at):
         return None
-    hint = "copy the table as plain text, or remove the signs: sed 's/[*][*]//g' OLD > NEW"
+    hint = "copy the table as plain text, or remove the signs: sed 's/[*][*]//g' " + FILES
     return Foreign("the table was copied with signs of Markdown: **", hint, stop.at)
 
 
@@ -187,7 +188,7 @@ def _tag(stop: Stop) -> Foreign | None:
     found = _TAG.match(stop.text, stop.at)
     if found is None:
         return None
-    hint = "copy the table as plain text, or remove the tags: sed -E 's/<[^<>]*>//g' OLD > NEW"
+    hint = "copy the table as plain text, or remove the tags: sed -E 's/<[^<>]*>//g' " + FILES
     return Foreign(f"the table was copied with its HTML tags: {found[0][:_SHOWN]}", hint, stop.at)
 
 
@@ -405,3 +406,59 @@ def _is_foreign(line: str) -> bool:
     if _MEMBER.fullmatch(" ".join(line.split())) and not line.rstrip().endswith(":"):
         return False
     return _PROSE.search(bare) is not None
+
+
+#: The longest text that is examined.
+_LONGEST_SHORTENED = 1 << 24
+_SOFT_BREAK = re.compile(r"=[ \t]{0,9}\r?\n")
+_ENCODED = re.compile(r"=([0-9A-F]{2})")
+_DECODE = (
+    f"decode it, so that the lines are joined without these signs: python3 -m quopri -d < {FILES}; "
+    "or send the table as an attachment"
+)
+#: The last line of a text that a chat program, a terminal or a log has shortened.
+_MARKER = re.compile(
+    r"\W*(?:message |text |output |content |log )?(?:was |is |has been )?"
+    r"(?:truncated|shortened|cut(?: off)?)\b.{0,60}|"
+    r"\W*\+?\d{1,9} (?:more )?(?:characters?|chars?|bytes|lines)\b.{0,60}|"
+    r"\W*(?:show|see|read|view|load) (?:more|all|full)\b.{0,40}|"
+    r"(?:\.{3}|\u2026)|"
+    r"\W*(?:\u5df2?\u622a\u65ad|\u622a\u65ad|\u5c55\u5f00\u5168\u6587|\u67e5\u770b\u66f4\u591a|\u663e\u793a\u5168\u90e8).{0,40}",
+    re.IGNORECASE,
+)
+
+
+class Shortened(NamedTuple):
+    """A text without its end: what is left of it, and the line that says so."""
+
+    left: str
+    line: str
+
+
+def quoted_printable(text: str) -> Foreign | None:
+    """Return that a text is quoted-printable, as in mails, if the parser comes farther in it when decoded."""
+    breaks = (
+        [found.start() for found in _SOFT_BREAK.finditer(text)] if len(text) <= _LONGEST_SHORTENED else []
+    )
+    if not breaks:
+        return None
+    decoded = _ENCODED.sub(lambda one: chr(int(one[1], 16)), _SOFT_BREAK.sub("", text))
+    stop, before = stop_of(decoded), stop_of(text)
+    if before is None or (stop is not None and stop <= before):
+        return None
+    lines = f"{count(len(breaks), 'line')} end{'s' if len(breaks) == 1 else ''} in ="
+    return Foreign(f"the text is quoted-printable, as a mail is sent: {lines}", _DECODE, breaks[0])
+
+
+def without_end(text: str) -> Shortened | None:
+    """Return what is left of a table whose last line says that the rest was left out; None for others."""
+    rest = text.rstrip()
+    left, _, last = rest.rpartition("\n")
+    if (
+        not left.strip()
+        or len(text) > _LONGEST_SHORTENED
+        or not (_MARKER.fullmatch(last.strip()) or marks(last))
+    ):
+        return None
+    left = left.rstrip()
+    return Shortened(left, last.strip()) if stop_of(left) == len(left) else None

@@ -11,9 +11,10 @@ import itertools
 import re
 from shlex import quote
 
-from hccl_tools.document import foreign_text
+from hccl_tools.document import foreign_text, line_prefixes
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import file_here, named
 from hccl_tools.records import NamedTuple
 
@@ -59,11 +60,6 @@ _FROM_YAML = (
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 #: A line with its number: a file name before it, and a tab, colon, blank or bar after it.
 _NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d{1,9})(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
-#: Text before the bracket of the first line, without signs that JSON has.
-_PREFIX = re.compile(r"([^\s{}\"'][^{}\"'\n]{0,39})\{\s*$", re.ASCII)
-#: The prefix of a log before the first bracket of a table, without quotes, and what differs in each line.
-_LOGGED = re.compile(r"([^{}\"'\\\n]{4,160})[{\[]\s*$", re.ASCII)
-_DIGITS, _BLANKS, _SIGNS_OF_SED = re.compile(r"[0-9]+"), re.compile(" +"), re.compile(r"[].\[()*+?^$|/]")
 _COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
 _PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
@@ -138,7 +134,7 @@ _SHOWN_KEY = re.compile(
 _FROM_PAGE = (
     "python3 -c 'import html, re, sys; "
     'text = html.unescape(re.sub("<[^<>]*>", "", sys.stdin.read())).replace(chr(160), chr(32)); '
-    "print(text[text.index(chr(123)):text.rindex(chr(125)) + 1])' < OLD > NEW"
+    "print(text[text.index(chr(123)):text.rindex(chr(125)) + 1])' < " + FILES
 )
 _LONGEST_PAGE = 1 << 22
 _TAGS = re.compile(r"<[^<>]{0,4000}>")
@@ -275,29 +271,17 @@ def numbered(text: str) -> OtherContent | None:
         what, command = "its line number, as `cat -n` prints it", "cut -f2-"
     else:
         what, command = "its line number", f"sed -E 's/^ *[0-9]+ ?[{mark if mark.strip() else ' '}]//'"
-    return OtherContent(f"each line begins with {what}", f"remove the numbers: {command} OLD > NEW")
+    return OtherContent(f"each line begins with {what}", f"remove the numbers: {command} {FILES}")
 
 
 def _prefixed(text: str) -> OtherContent | None:
     """Recognise a table with the same text before each line, such as the > of a mail or a host name."""
-    lines = [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
-    first, found = next(
-        ((place, one) for place, line in enumerate(lines[:-2]) if (one := _PREFIX.match(line)) is not None),
-        (0, None),
-    )
-    if found is None or not all(line.startswith(found[1].rstrip()) for line in lines[first:-1]):
-        return None
-    if "{" in "".join(lines[:first]):
-        return None  # The table begins before it.
-    message = f'each line begins with "{found[1].rstrip()}", which is not part of the table'
-    if not first:
-        return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
-    begin = text.count("\n", 0, text.index(lines[first])) + 1
-    sign = _SIGNS_OF_SED.sub(r"\\\g<0>", found[1])
-    return OtherContent(
-        f"there is other text before the table, which begins on line {begin}, and there {message}",
-        f"keep only these lines, without it: sed -nE 's/^{sign}//p' OLD > NEW",
-    )
+    found = line_prefixes.equal(text, _first_lines(text))
+    return None if found is None else OtherContent(*found)
+
+
+def _first_lines(text: str) -> list[str]:
+    return [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
 
 
 def _continued(text: str) -> OtherContent | None:
@@ -308,24 +292,16 @@ def _continued(text: str) -> OtherContent | None:
     message = (
         "each line ends with a backslash, as in a command of several lines, which is not part of the table"
     )
-    return OtherContent(message, r"remove it: sed -E 's/\\[ \t\r]*$//' OLD > NEW")
+    return OtherContent(message, r"remove it: sed -E 's/\\[ \t\r]*$//' " + FILES)
 
 
 def _logged(text: str) -> OtherContent | None:
     """Recognise a table that a program logged: only the numbers differ in the prefixes of its lines."""
-    lines = [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
-    found = _LOGGED.match(lines[0]) if len(lines) > 2 and _LOG.match(lines[0]) else None
-    if found is None or _TABLE_KEY.search(text) is None:
+    lines = _first_lines(text)
+    if len(lines) <= 2 or not _LOG.match(lines[0]) or _TABLE_KEY.search(text) is None:
         return None
-    pattern = _BLANKS.sub(" +", _DIGITS.sub("[0-9]+", _SIGNS_OF_SED.sub(r"\\\g<0>", found[1].rstrip())))
-    prefix = re.compile(pattern)
-    if not all(map(prefix.match, lines[:-1])):  # The last line may be cut.
-        return None
-    shown = found[1].rstrip()
-    return OtherContent(
-        f'each line begins with the prefix of a log, such as "{shown}"; without it this is a table',
-        f"remove the prefix: sed -E 's/^{pattern} ?//' OLD > NEW",
-    )
+    found = line_prefixes.of_log(lines)
+    return None if found is None else OtherContent(*found)
 
 
 def _coloured(text: str) -> OtherContent | None:
@@ -335,7 +311,7 @@ def _coloured(text: str) -> OtherContent | None:
     program = r'import re, sys; print(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stdin.read()))'
     return OtherContent(
         "the text has the signs that set the colors of a terminal, which are not part of the table",
-        f"remove them: python3 -c '{program}' < OLD > NEW",
+        f"remove them: python3 -c '{program}' < {FILES}",
     )
 
 
@@ -352,7 +328,7 @@ def _in_percents(head: _Head) -> OtherContent | None:
     unquote = "import sys, urllib.parse; print(urllib.parse.unquote(sys.stdin.read()))"
     return OtherContent(
         "the text is escaped for a web address: it has % and two digits in place of signs",
-        f"write the signs themselves: python3 -c '{unquote}' < OLD > NEW",
+        f"write the signs themselves: python3 -c '{unquote}' < {FILES}",
     )
 
 
@@ -421,14 +397,14 @@ def _yaml(head: _Head) -> OtherContent | None:
         return None
     if not _YAML_TABLE.search(head.text):
         return _other("a YAML file")
-    hint = f"convert it to JSON: {_FROM_YAML} < OLD.yaml > NEW.json"
+    hint = f"convert it to JSON: {_FROM_YAML} < {FILES}"
     return OtherContent("this is a rank table in YAML; HCCL reads only JSON", hint)
 
 
 def _base64(head: _Head) -> OtherContent | None:
     if not head.lines[0].startswith(("ey", "ew")) or not _BASE64.fullmatch(head.text[:_HEAD]):
         return None
-    return _other("text in base64", "decode it: base64 -d OLD > NEW.json")
+    return _other("text in base64", "decode it: base64 -d " + FILES)
 
 
 _MAKE = "make the table of its rows"
@@ -445,7 +421,7 @@ def _from_rows(mark: str) -> str:
         'n = {x["server_id"]: [] for x in r}; [n[x.pop("server_id")].append(x) for x in r]; '
         'r = [{"server_id": k, "device": v} for k, v in n.items()]; json.dump({"version": '
         '"1.2" if "super_device_id" in r[0]["device"][0] else "1.0", "server_count": str(len(r)), '
-        '"server_list": r, "status": "completed"}, sys.stdout, indent=4)\' < OLD > NEW'
+        '"server_list": r, "status": "completed"}, sys.stdout, indent=4)\' < ' + FILES
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.notation.hint import FILES
+
 _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
 #: A value in place of an empty cell, as programs for tables write it.
 _EMPTY_CELL = re.compile(r":\s{0,8}(?:NaN|nan|None|NULL|Null|undefined|nil)\b")
@@ -38,7 +40,7 @@ def wide_part(text: str, at: int) -> tuple[str, str] | None:
         ">> of Windows PowerShell writes it"
     )
     hint = (
-        "write it in UTF-8, too: tr -d '\\000' < OLD > NEW removes the zero bytes; in PowerShell write "
+        f"write it in UTF-8, too: tr -d '\\000' < {FILES} removes the zero bytes; in PowerShell write "
         "with Add-Content -Encoding utf8"
     )
     return message, hint

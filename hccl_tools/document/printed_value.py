@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.document.other_content import OtherContent
+from hccl_tools.notation.hint import FILES
 
 #: The characters of a text in which the notation shows, and those in which a key of a table must be.
 _HEAD, _SEARCHED = 400, 1 << 16
@@ -39,16 +40,16 @@ _EVALUATE = (
     "{f(k): f(v) for k, v in zip(n.keys, n.values)} if isinstance(n, ast.Dict) else "
     "[f(x) for x in n.elts] if isinstance(n, (ast.List, ast.Tuple)) else ast.literal_eval(n); "
     't = re.sub(r"<class [^<>]*>, ?|^\\s*\\w+\\s*=\\s*(?=[{\\[])", "", sys.stdin.read()); '
-    'json.dump(f(ast.parse(t.strip(), mode="eval").body), sys.stdout, indent=4)\' < OLD > NEW'
+    'json.dump(f(ast.parse(t.strip(), mode="eval").body), sys.stdout, indent=4)\' < ' + FILES
 )
 #: Numbers with the name of their type, as numpy prints them: np.int64(3).
 _NUMPY = re.compile(r"\b(?:np\.|numpy\.)?u?int(?:8|16|32|64)\(", re.ASCII)
 _OF_2_0 = re.compile(r"['\"]version['\"]\s*:\s*['\"]2\.0")
 _FROM_TOML = (
     "python3 -c 'import json, sys, tomllib; "
-    "json.dump(tomllib.load(sys.stdin.buffer), sys.stdout, indent=4)' < OLD > NEW"
+    "json.dump(tomllib.load(sys.stdin.buffer), sys.stdout, indent=4)' < " + FILES
 )
-_FROM_JAVA = r"""sed -E 's/([A-Za-z_]+)=/"\1":/g; s/:([^][{}",]+)/:"\1"/g' OLD > NEW"""
+_FROM_JAVA = r"""sed -E 's/([A-Za-z_]+)=/"\1":/g; s/:([^][{}",]+)/:"\1"/g' """ + FILES
 
 
 def recognise(text: str) -> OtherContent | None:
@@ -74,7 +75,7 @@ def recognise(text: str) -> OtherContent | None:
         )
         return _in(
             "as Ruby prints it, with => in place of colons",
-            f"{keys}write : in place of each =>: sed 's/ *=> */: /g' OLD > NEW",
+            f"{keys}write : in place of each =>: sed 's/ *=> */: /g' {FILES}",
         )
     if _JAVA.match(head):
         return _in(

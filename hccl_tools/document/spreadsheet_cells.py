@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import one_edit
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
@@ -24,14 +25,14 @@ _LONGEST = 1 << 22
 _SHOWN = 60
 _SEPARATORS = {",": "", ";": ', delimiter=";"', "\t": ", delimiter=chr(9)"}
 _CSV = "python3 -c 'import csv, sys; csv.field_size_limit(1 << 30); "
-_ROWS = f"{_CSV}[print(r[0]) for r in csv.reader(sys.stdin{{}}) if r]' < OLD > NEW"
-_CELL = f"{_CSV}print(list(csv.reader(sys.stdin{{}}))[{{}}][{{}}])' < OLD > NEW"
+_ROWS = f"{_CSV}[print(r[0]) for r in csv.reader(sys.stdin{{}}) if r]' < {FILES}"
+_CELL = f"{_CSV}print(list(csv.reader(sys.stdin{{}}))[{{}}][{{}}])' < {FILES}"
 _DEVICES = (
     "python3 -c 'import csv, json, sys; csv.field_size_limit(1 << 30); "
     'r = [{{"server_id": x["server_id"], "device": json.loads(x["device"])}} '
     "for x in csv.DictReader(sys.stdin{})]; "
     'json.dump({{"version": "1.0", "server_count": str(len(r)), "server_list": r, "status": "completed"}}, '
-    "sys.stdout, indent=4)' < OLD > NEW"
+    "sys.stdout, indent=4)' < " + FILES
 )
 #: Two or three quotes in place of one, before or after a value; four are an empty text.
 _EMPTY = re.compile(r'(?<!")""""(?!")')
@@ -39,7 +40,7 @@ _BEFORE, _AFTER = re.compile(r'"{2,3}(?=[\w.:/-])'), re.compile(r'(?<=[\w.:/-])"
 _VALUE = re.compile(r'"{2,3}([^"\n]{1,200})"{2,3}')
 _SED = (
     r"""sed -E 's/"{2,3}([A-Za-z0-9_.:/-])/"\1/g; s/([A-Za-z0-9_.:/-])"{2,3}/\1"/g; """
-    r"""s/"{4}/""/g' OLD > NEW"""
+    r"""s/"{4}/""/g' """ + FILES
 )
 
 
@@ -149,7 +150,7 @@ def _with_empty_cells(text: str) -> Cells | None:
         end = "\\t" if separator == "\t" else separator
         return Cells(
             f"each line ends with {signs} of empty cells, as a spreadsheet saves them",
-            f"remove them: sed -E 's/{end}{{{size}}}$//' OLD > NEW",
+            f"remove them: sed -E 's/{end}{{{size}}}$//' {FILES}",
             len(lines[0]) - size,
         )
     return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, number
 from hccl_tools.document.syntax_problem import Expected, JsonError, ParserState, cut_off, stray
+from hccl_tools.notation.hint import FILES
 from hccl_tools.records import NamedTuple
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -225,7 +226,7 @@ def _short(digits: str) -> str:
 
 #: Signs that Markdown writes with a backslash before them, and the command that removes it.
 _OF_MARKDOWN = frozenset("_*[]()#-.!`~|<>")
-_WITHOUT_BACKSLASHES = r"sed -E 's/\\([][_*()#.!`~|<>-])/\1/g' OLD > NEW"
+_WITHOUT_BACKSLASHES = r"sed -E 's/\\([][_*()#.!`~|<>-])/\1/g' " + FILES
 
 
 def _bad_text(text: str, at: int) -> JsonError:
@@ -272,7 +273,7 @@ def _with_line_breaks(text: str, at: int) -> JsonError | None:
     return JsonError(
         "unclosed text",
         f"the text{of} on lines {first} to {last} has line breaks, which are \\n in a string of JSON",
-        f"python3 -c '{_ESCAPE}' < OLD > NEW writes them so; or make the ConfigMap again "
+        f"python3 -c '{_ESCAPE}' < {FILES} writes them so; or make the ConfigMap again "
         "from the table: kubectl create configmap NAME --from-file=hccl.json=TABLE --dry-run=client -o json",
         at,
     )

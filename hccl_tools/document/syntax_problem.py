@@ -11,6 +11,7 @@ import re
 from typing import Literal
 
 from hccl_tools.document import places_in_text
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.look_alikes import look_alike
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -114,7 +115,7 @@ KUBERNETES_HINT = (
 )
 _FROM_PYTHON = (
     "python3 -c 'import ast, json, sys; "
-    "json.dump(ast.literal_eval(sys.stdin.read().lstrip(chr(65279))), sys.stdout, indent=4)' < OLD > NEW"
+    "json.dump(ast.literal_eval(sys.stdin.read().lstrip(chr(65279))), sys.stdout, indent=4)' < " + FILES
 )
 #: A word of Python that JSON does not have, as a value.
 _PYTHON_WORD = re.compile(r"[:,\[]\s*(?:None|True|False)\b", re.ASCII)
@@ -312,20 +313,20 @@ def _missing(state: ParserState) -> JsonError | None:
     if state.expected == "colon":
         hint = "write a colon between the key and its value"
         if state.rest.startswith("=>"):
-            hint = "write : instead of =>, here and in all other places: sed 's/ *=> */: /g' OLD > NEW"
+            hint = "write : instead of =>, here and in all other places: sed 's/ *=> */: /g' " + FILES
         elif char == "=":
             others = len(_EQUALS.findall(state.text)) - 1
             hint = "write : instead of ="
             if others > 0:
                 places = count(others, "other place")
-                hint += f", here and in {places}: sed -E 's/\"([ \\t]*)=/\"\\1:/g' OLD > NEW"
+                hint += f", here and in {places}: sed -E 's/\"([ \\t]*)=/\"\\1:/g' {FILES}"
         return JsonError("missing colon", "a key is not followed by a colon", hint, state.after)
     if state.expected == "comma" and (char in '"{[-' or char.isalnum()):
         return JsonError("missing comma", "missing comma after this value", "write a comma", state.after)
     if state.expected == "comma" and char == ";":
         others = len(_SEMICOLON.findall(state.text)) - 1
         where = count(others, "other place")
-        places = f", here and in {where}: sed -E 's/;[ \\t]*$/,/' OLD > NEW" if others > 0 else ""
+        places = f", here and in {where}: sed -E 's/;[ \\t]*$/,/' {FILES}" if others > 0 else ""
         return JsonError("other", "; in place of a comma", f"write , instead of ;{places}", state.at)
     if state.expected == "comma" and char == ":":
         hint = "write a comma, or check the quotes before it"

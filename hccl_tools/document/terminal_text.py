@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.document.foreign_text import stop_of
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
@@ -42,18 +43,18 @@ _KINDS = (
     _kind(
         "of a pager",
         rf"^([ \t]{{0,20}}{_MORE}[\b\r]*)|([ \t]{{0,20}}{_MORE})[ \t\b\r]{{0,20}}$",
-        r"sed -E 's/--More--(\([^)]*\))?//' OLD > NEW",
+        r"sed -E 's/--More--(\([^)]*\))?//' " + FILES,
     ),
     _kind("of a pager", rf"^([ \t]*(?:{_LINES}))|([ \t]{{0,20}}\(END\))[ \t\r]{{0,20}}$"),
-    _kind("of a pager", rf"^(:)(?=[ \t]*(?:{_OF_TABLE}|\r?$))", "sed 's/^://' OLD > NEW"),
-    _kind("of an editor", r"^([ \t]*~)[ \t\r]*$", "sed '/^~$/d' OLD > NEW"),
+    _kind("of a pager", rf"^(:)(?=[ \t]*(?:{_OF_TABLE}|\r?$))", "sed 's/^://' " + FILES),
+    _kind("of an editor", r"^([ \t]*~)[ \t\r]*$", "sed '/^~$/d' " + FILES),
     _kind("of an editor", rf"^([ \t]*(?:{_MODE}|{_SAVED}|{_RULER}))[ \t\r]*$"),
     _kind(
         "for control characters",
         rf"^([ \t]*{_CONTROL})|({_CONTROL})$",
-        r"sed -E 's/\^(\[\[[0-9;?]*[A-Za-z]|[A-Z])//g' OLD > NEW",
+        r"sed -E 's/\^(\[\[[0-9;?]*[A-Za-z]|[A-Z])//g' " + FILES,
     ),
-    _kind("of `cat -A`", r"(?<=[{}\[\],\"\d])(\$)$", r"sed 's/\$$//' OLD > NEW"),
+    _kind("of `cat -A`", r"(?<=[{}\[\],\"\d])(\$)$", r"sed 's/\$$//' " + FILES),
     _kind("of a prompt", rf"^((?:[\w.@:~/\[\]-]{{1,60}}[ \t]?)?[>$%][ \t]+)(?=[ \t]*{_OF_TABLE})"),
 )
 _NUMBER = re.compile(
@@ -61,7 +62,7 @@ _NUMBER = re.compile(
     re.MULTILINE,
 )
 _NUMBERED = _Kind(
-    "of an editor or `cat -n` (line numbers)", _NUMBER, "sed -E 's/^ *[0-9]+ *[:|)]?//' OLD > NEW"
+    "of an editor or `cat -n` (line numbers)", _NUMBER, "sed -E 's/^ *[0-9]+ *[:|)]?//' " + FILES
 )
 
 #: The same number before each line.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import steps as training
+from hccl_tools.explain import screens
 from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
 from hccl_tools.explain.locations import Place
 
@@ -114,7 +114,7 @@ def _by_steps(sources: Sequence[Source], folders: Sequence[str]) -> dict[str, fl
     for source, folder in zip(sources, folders, strict=True):
         host = source.host or source.host_folder or folder
         if host and source.is_program_log and not source.is_run and len(steps) < _MOST_HOSTS:
-            for number, time in training.at_the_end(source, _MOST_BYTES).items():
+            for number, time in screens.steps_at_end(source, _MOST_BYTES).items():
                 steps.setdefault(host, {}).setdefault(number, time)
     several = {host: times for host, times in steps.items() if len(times) >= _FEWEST_STEPS}
     if len(several) < 2:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import (
     attempts,
     cluster,
-    diverged,
     finished,
     identities,
     inference,
     outlived,
+    progress,
     recorder_traces,
     runs,
     slurm_rows,
@@ -181,7 +181,7 @@ def _stopped_first(of_run: RunLogs | None) -> Sequence[str]:
 
 def _of_finished(answer: Answer) -> Answer:
     """Return the answer on a job that is complete, with a loss that is not a number as the cause."""
-    if not (lost := diverged.causes(answer.sources)):
+    if not (lost := progress.diverged_causes(answer.sources)):
         return answer
     notes = [*answer.notes, finished.note(answer.cluster, answer.finished[0])]
     return answer._replace(causes=lost, notes=notes, finished=())
@@ -199,7 +199,7 @@ def _weighed(
     Args:
         unknown: The number and the text of the first such line of a log, by the index of the log.
     """
-    causes = list(found) or diverged.causes(sources)
+    causes = list(found) or progress.diverged_causes(sources)
     is_alone = bool(causes) and causes[0].confidence == "alone" and causes[0].message.id in identities.STATES
     if not unknown or (causes and not is_alone):
         return causes, []

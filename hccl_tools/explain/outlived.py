@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.events import time_in
 from hccl_tools.explain.jobs import begin_of
 from hccl_tools.explain.reader import LogReader
-from hccl_tools.explain.screens import texts_from_end
-from hccl_tools.explain.steps import STEP
+from hccl_tools.explain.screens import STEP, texts_from_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

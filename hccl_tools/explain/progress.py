@@ -1,4 +1,8 @@
-"""The last steps of the ranks, and the times that they print: ranks that have fewer steps, or are slower."""
+"""What a training prints: the last steps and times of the ranks, and a loss that is not a number.
+
+Ranks that have fewer steps, or are slower, are compared. A job whose loss is not a number has not failed, and
+yet its result is of no use.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,10 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.cause import Case
     from hccl_tools.explain.last_lines import Line
+    from hccl_tools.explain.sources import Source
 
     #: The times of each kind and rank in seconds, with the last line.
     _Values = dict[str, dict[int, tuple[list[float], Line]]]
-    from hccl_tools.explain.sources import Source
 
 _UNEVEN, _SLOW, _LEFT_BEHIND = "HCM948", "HCM949", "HCM997"
 #: Steps by which the logs of ranks may differ that are written at the same time, and ranks that are compared.
@@ -336,3 +340,48 @@ def _seen(case: Case, rank: int, line: Line, message: str) -> Seen:
         is_yearless=line.is_yearless,
     )
     return Seen(event, case.cluster.places.find(Place(rank)), f"rank {rank}", time=time)
+
+
+_DIVERGED = "HCM998"
+#: The value of a loss: ``loss: 2.31``, ``lm loss: nan``, ``'loss': inf``, ``loss is nan``.
+_LOSS = re.compile(
+    rb"loss['\"]?(?: is |[ =:(\[]{1,4})['\"]?([-+]?(?:nan|inf(?:inity)?)\b|[-+]?\d)", re.IGNORECASE
+)
+_FINITE = re.compile(rb"[-+]?\d")
+#: Logs whose ends are read, and the bytes of an end.
+_MOST_LOGS_WITH_LOSS, _MOST_BYTES_WITH_LOSS = 64, 1 << 16
+#: Characters of a line in which the loss is looked for.
+_LONGEST_LINE, _LONGEST_SHOWN = 1000, 600
+
+
+def diverged_causes(sources: Sequence[Source]) -> list[Cause]:
+    """Return the first line from which on a log has only losses that are NaN or infinite; [] if none has."""
+    for file, source in enumerate(sources):
+        if not source.is_program_log:
+            continue
+        if file >= _MOST_LOGS_WITH_LOSS:
+            break
+        first: tuple[int, bytes, bytes] | None = None
+        for number, text in texts_from_end(source, _MOST_BYTES_WITH_LOSS):
+            found = _LOSS.search(text[:_LONGEST_LINE])
+            if found is None:
+                continue
+            if _FINITE.match(found[1]):
+                break
+            first = number, text, found[1]
+        if first is not None:
+            return [_cause_of_loss(source, file, *first)]
+    return []
+
+
+def _cause_of_loss(source: Source, file: int, number: int, text: bytes, value: bytes) -> Cause:
+    line = line_of(file, number, text)
+    shown = line.text.decode(errors="replace").strip()[:_LONGEST_SHOWN]
+    fields = {"reason": f"{value.decode().lower()} from line {number} on"}
+    time = line.time if line.is_own else None
+    event = Event(
+        messages()[_DIVERGED], fields, (), file, number, time=time, text=shown, is_yearless=line.is_yearless
+    )
+    place = Place(source.rank)
+    seen = Seen(event, place, source.path, time=time)
+    return Cause(event.message, "named", () if source.rank is None else (place,), seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -312,8 +313,8 @@ def _straggler_of(traces: Sequence[Trace], name: str, title: str) -> Straggler |
     if users < 2 or len(common) < _FEWEST:
         return None
     last = [max(times, key=lambda rank: times[rank]) for times in common]
-    rank = max(set(last), key=last.count)
-    if last.count(rank) < _PART * len(common):
+    rank, number = Counter(last).most_common(1)[0]
+    if number < _PART * len(common):
         return None
     lates = []
     spreads = []
@@ -324,4 +325,4 @@ def _straggler_of(traces: Sequence[Trace], name: str, title: str) -> Straggler |
     late = median(lates)
     if late < max(_LEAST, _TIMES_MORE * median(spreads)):
         return None
-    return Straggler(rank, title, last.count(rank), len(common), late)
+    return Straggler(rank, title, number, len(common), late)

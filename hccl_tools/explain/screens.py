@@ -1,10 +1,11 @@
-"""What launchers, containers and terminals add to the lines of a program: prefixes, colours, progress."""
+"""What launchers, containers and terminals add to the lines of a program, and the steps in these lines."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.events import time_in
 from hccl_tools.explain.reader import from_end
 from hccl_tools.records import NamedTuple
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.explain.sources import Source
+
 
 _ESCAPE = b"\x1b"
 #: Colours and other commands to a terminal.
@@ -101,3 +103,18 @@ def texts_from_end(source: Source, most: int) -> Iterator[tuple[int, bytes]]:
         for text in reversed(plain(line).split(b"\r")):
             if text.strip():
                 yield number, text
+
+
+#: The number of a step, in a line that a training writes for each of them.
+STEP = re.compile(
+    rb"\b(?:step|iter(?:ation)?|batch)s?['\"]?[ =:#\[\]]{1,14}(\d{1,9})\b(?! ?(?:ms|s)\b)", re.IGNORECASE
+)
+
+
+def steps_at_end(source: Source, most: int) -> dict[int, float]:
+    """Return the times of the steps in the end of a log whose lines have one."""
+    found: dict[int, float] = {}
+    for _, text in texts_from_end(source, most):
+        if (step := STEP.search(text)) is not None and (time := time_in(text[: step.start()])) is not None:
+            found[int(step[1])] = time
+    return found

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import holders, host_files, link_records, pod_events, pods, remote_shells
+from hccl_tools.explain import holders, host_files, link_records, pod_events, pods, shell_settings
 from hccl_tools.explain.cause import Cause, is_before
 from hccl_tools.explain.cluster import RanksOfFiles
 from hccl_tools.explain.identities import STATES
@@ -76,7 +76,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
     if first is not None and (storage := _storage_before(case, first)) is not None:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
-        first = remote_shells.explained(case, holders.with_memory(first))
+        first = shell_settings.explained(case, holders.with_memory(first))
         first = _with_kernel(case, link_records.with_record(case, first))
         first = host_files.explained(case, first)
         return [holders.with_holder(case, first), *found[1:]]

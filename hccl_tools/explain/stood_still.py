@@ -11,7 +11,7 @@ from hccl_tools.explain.events import Event, Seen, clock
 from hccl_tools.explain.jobs import in_year
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.steps import STEP
+from hccl_tools.explain.screens import STEP
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 

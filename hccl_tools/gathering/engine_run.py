@@ -17,7 +17,7 @@ from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import procfs
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -192,9 +192,13 @@ def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
 
 
 def hanging(
-    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, seconds: float
-) -> list[Failure]:
-    """Return the failure of each silent host without a known cause: it did not answer in time."""
+    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, seconds: float,
+    *, unstarted: str | None = None,
+) -> list[Failure]:  # fmt: skip
+    """Return the failure of each silent host without a known cause: it did not answer in time.
+
+    ``unstarted`` is the hint on a host on which no process began.
+    """
     known = {cause.host for cause in causes}
     found = []
     for host in (host for host in silent if host not in known):
@@ -203,7 +207,7 @@ def hanging(
             found.append(Failure(host, f"it did not answer, and {_FLOOD}"))
             continue
         what = "its process started but did not answer" if began else "no process started there"
-        hint = "allow more time: --gather-timeout SECONDS" if began else None
+        hint = "allow more time: --gather-timeout SECONDS" if began else unstarted
         found.append(Failure(host, f"{what} within {seconds:g} s", hint))
     return found
 

@@ -14,6 +14,7 @@ from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.table_copy import CopyRequest, handle
 from hccl_tools.host.local_addresses import is_local
 from hccl_tools.host.observation import ObservationRequest
+from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import survey
 from hccl_tools.notation.whole_number import whole_number
@@ -50,8 +51,6 @@ def answer(host: str, place: int, request: SurveyRequest | ObservationRequest | 
         if isinstance(request, CopyRequest):
             return SurveyAnswer(host, file=handle(request), machine=machine())
         if isinstance(request, ObservationRequest):
-            from hccl_tools.host.observing import observe  # noqa: PLC0415  (12 ms; only for `doctor`)
-
             return SurveyAnswer(host, seen=observe(request, Site()), machine=machine())
         if request.simulate is not None:
             return SurveyAnswer(host, survey(_numbered(request, place)))

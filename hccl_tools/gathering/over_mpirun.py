@@ -41,6 +41,8 @@ _DIAGNOSIS_SHARE = 0.2
 _AT_ONCE = 32
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126
+#: One host that does not answer leaves all others without a process.
+_WAITS_FOR_ALL = "mpirun starts no process before all hosts have answered: --engine ssh asks each host alone"
 #: The check, for ``python -c``: its exit message is the cause. mpirun starts the daemon on each host.
 _CHECK = """\
 import importlib.util, os, shutil, sys
@@ -99,7 +101,7 @@ def survey(
     if ended.output.is_flooded and causes:  # mpirun starts no host then: the others can be asked again
         return EngineOutcome(answers, causes)
     if ended.status is None or collected:
-        causes += hanging(silent, causes, ended, options.seconds)
+        causes += hanging(silent, causes, ended, options.seconds, unstarted=_WAITS_FOR_ALL)
     return EngineOutcome(answers, causes, indented(ended))
 
 

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from typing import Any
 
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 
 #: The exit code of a command that was killed because it did not end in time, as for ``timeout``.
 LATE = 124

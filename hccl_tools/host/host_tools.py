@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.programs.environment import without_key
 from hccl_tools.programs.lookup import is_program, on_path
-from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

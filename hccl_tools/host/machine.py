@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.document import links
 from hccl_tools.host import hccn_conf, hccn_tool, npu_smi
 from hccl_tools.processes import procfs
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:

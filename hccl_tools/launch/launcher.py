@@ -48,49 +48,173 @@ def launch(request: LaunchRequest) -> int:
 
 def _launch(request: LaunchRequest, until: float | None) -> int:
     """Start the job with the table of now; if it is not the first, hosts are awaited ``until`` that time."""
-    prepared, link, agent, lock = None, None, None, -1
-    try:
-        # Start the keeper first: it then starts while this process reads the table.
-        guard = keeper.current() or keeper.start()
-        if request.part is not None:
-            agent, request = _connect_to_launcher(request, request.part)
-        checked = preflight.Preflight(request)
-        prepared = prepared_launch(request, meanwhile=checked.check)
-        plan = prepared.plan
-        warnings = checked.warnings()
-        lock = _lock(prepared)
-        if plan.rendezvous is not None:
+    with LocalJob(request) as job:
+        job.start_keeper()
+        job.join_launcher()
+        job.make_plan()
+        job.lock_table()
+        job.meet_hosts(until)
+        job.hold_run()
+        job.open_controller()
+    return job.run()
+
+
+class LocalJob:
+    """This host's part of a job, from the request to the start, and what it has opened on the way.
+
+    The stages come in the order of ``_launch``. If one of them fails, what was taken is released, and the
+    launchers of the other hosts learn that this host does not start.
+
+    Attributes:
+        request: What the user asks for; the launcher of an engine's job changes the path of its table.
+        prepared: The plan and its data, once it is made.
+        agent: The connection to the launcher that started this one on its host, if there is one.
+        link: The connection to the launchers that the user started on the other hosts, if there are some.
+        controller: Listens for the agents that the engine of this job starts, if it starts some.
+    """
+
+    prepared: PreparedLaunch
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self.request = request
+        self.agent: AgentLink | None = None
+        self.link: PeerLink | None = None
+        self.controller: Controller | None = None
+        self._table_lock = -1
+        #: Of the run and its logs. The kernel releases all locks when this process exits for any reason.
+        self._locks: list[int] = []
+        self._warnings: tuple[str, ...] = ()
+
+    def __enter__(self) -> LocalJob:  # noqa: PYI034  (Python 3.10 has no Self)
+        """Return the job."""
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Give up after an error."""
+        if error is None:
+            return
+        _give_up(error, self._table_lock)
+        if isinstance(error, HcclToolsError):
+            self._report_refusal(error)
+
+    def start_keeper(self) -> None:
+        """Start the keeper first: it then starts while this process reads the table."""
+        self.keeper = keeper.current() or keeper.start()
+
+    def join_launcher(self) -> None:
+        """Connect to the launcher if it started this host's part; take the table that it sends."""
+        if self.request.part is not None:
+            self.agent, self.request = _connect_to_launcher(self.request, self.request.part)
+
+    def make_plan(self) -> None:
+        """Find table, hosts, ranks and environment, and check this host meanwhile."""
+        checked = preflight.Preflight(self.request)
+        self.prepared = prepared_launch(self.request, meanwhile=checked.check)
+        self._warnings = checked.warnings()
+
+    def lock_table(self) -> None:
+        """Refuse a second job with this table on the devices of this host."""
+        self._table_lock = _lock(self.prepared)
+
+    def meet_hosts(self, until: float | None) -> None:
+        """Wait for the launchers of the other hosts, if the command was typed on each of them."""
+        if self.prepared.plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
 
-            link = consistency.connect_peers(prepared, request, until=until)
-        _check_restarts(plan, request)
-        # The kernel releases all locks when this process exits for any reason.
-        held, *logs = _hold(prepared, request, again=bool(request.part and request.part.restart))
-        controller = _open_controller(prepared, request)
-    except BaseException as error:
-        _give_up(error, lock)
-        if isinstance(error, HcclToolsError):
-            _report_refusal(error, request, prepared, agent, link)
-        raise
-    _announce(plan, warnings, agent)
-    from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
+            self.link = consistency.connect_peers(self.prepared, self.request, until=until)
 
-    outcome = supervisor.supervise(
-        engines.of(plan).processes(plan),
-        run_dir=plan.run_dir,
-        environment={**prepared.shared_environment, **(controller.environment if controller else {})},
-        working_dir=plan.working_dir,
-        options=_supervision(request, prepared, link, agent, controller, holds_run=held >= 0),
-        keeper=guard,
-        locks=[lock, held, *logs],
-    )
-    if plan.private_dir:
-        private_files.remove(plan.private_dir)
-    code = outcome.exit_code if agent is None else agent.end(outcome)
-    for connected in (link, controller):
-        if connected is not None:
-            connected.close()
-    return code
+    def hold_run(self) -> None:
+        """Create and lock the run directory."""
+        _check_restarts(self.prepared.plan, self.request)
+        again = bool(self.request.part and self.request.part.restart)
+        self._locks = _hold(self.prepared, self.request, again=again)
+
+    def open_controller(self) -> None:
+        """Listen for the agents that the engine will start, if there are any."""
+        self.controller = _open_controller(self.prepared, self.request)
+
+    def run(self) -> int:
+        """Start the processes, wait until the job ends, and return its exit code."""
+        plan, controller = self.prepared.plan, self.controller
+        _announce(plan, self._warnings, self.agent)
+        from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
+
+        outcome = supervisor.supervise(
+            engines.of(plan).processes(plan),
+            run_dir=plan.run_dir,
+            environment={
+                **self.prepared.shared_environment,
+                **(controller.environment if controller else {}),
+            },
+            working_dir=plan.working_dir,
+            options=self._supervision(),
+            keeper=self.keeper,
+            locks=[self._table_lock, *self._locks],
+        )
+        if plan.private_dir:
+            private_files.remove(plan.private_dir)
+        code = outcome.exit_code if self.agent is None else self.agent.end(outcome)
+        for connected in (self.link, controller):
+            if connected is not None:
+                connected.close()
+        return code
+
+    def _supervision(self) -> Supervision:
+        request, plan, agent, controller = self.request, self.prepared.plan, self.agent, self.controller
+        join_peers = None
+        if self.link is not None:
+            from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (6 ms; several hosts, started by hand)
+
+            join_peers = partial(peer_coordination.PeerCoordination, self.link)
+        supervision = Supervision(
+            watch=request.watch,
+            tail=request.logs.tail,
+            stdin_rank=request.logs.stdin_rank,
+            restart=request.part.restart if request.part else 0,
+            reports=agent is None,
+            writes_report=agent is None or self._locks[0] >= 0,
+            replaced=request.replaced,
+            join_peers=join_peers,
+            cpus=None if plan.shim_command else plan.cores,
+            # Without ranks on other hosts, no rank needs the scheduler any longer.
+            scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
+        )
+        if controller is not None:
+            from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (0.4 ms; an engine's jobs only)
+
+            supervision = engine_output.shown_by(supervision, plan, controller.watch)
+            supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)
+        elif agent is not None:
+            supervision = supervision._replace(
+                on_attempt=agent.watch, explain=agent.report_end, stream=agent.stream
+            )
+        return self._restarting(supervision)
+
+    def _restarting(self, supervision: Supervision) -> Supervision:
+        """Return a supervision that restarts the job, if it may; with spares, also on other hosts."""
+        request, prepared, controller = self.request, self.prepared, self.controller
+        if not request.watch.max_restarts:
+            return supervision
+        from hccl_tools.launch import restart  # noqa: PLC0415  (28 ms; few jobs restart)
+
+        if controller is None or not request.spares:
+            again = restart.on_the_same_hosts(prepared, request, self.link)
+            return supervision._replace(before_restart=again)
+        preparation = restart.WithSpares(prepared, request, controller, prepare=prepared_launch)
+        return supervision._replace(before_restart=preparation.prepare, explain=preparation.explain)
+
+    def _report_refusal(self, error: HcclToolsError) -> None:
+        """Tell the launchers of the job's other hosts that this host does not start its part."""
+        request, prepared = self.request, getattr(self, "prepared", None)
+        if self.link is not None:
+            self.link.abort(error.message)
+        elif self.agent is not None:
+            self.agent.refuse(error, prepared and prepared.plan)
+        elif request.part is None and request.start.preflight:
+            from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (25 ms; a refusal is rare)
+
+            if not isinstance(error, membership.RefusalError):
+                consistency.refuse(prepared, request, error.message)
 
 
 def _give_up(error: BaseException, lock: int) -> None:
@@ -160,24 +284,6 @@ def _prepared(request: LaunchRequest, meanwhile: Callable[[PreparedLaunch], obje
     return prepared
 
 
-def _restarting(
-    supervision: Supervision,
-    request: LaunchRequest,
-    prepared: PreparedLaunch,
-    link: PeerLink | None,
-    controller: Controller | None,
-) -> Supervision:
-    """Return a supervision that restarts the job, if this launcher may; with spares, also on other hosts."""
-    if not request.watch.max_restarts:
-        return supervision
-    from hccl_tools.launch import restart  # noqa: PLC0415  (28 ms; few jobs restart)
-
-    if controller is None or not request.spares:
-        return supervision._replace(before_restart=restart.on_the_same_hosts(prepared, request, link))
-    preparation = restart.WithSpares(prepared, request, controller, prepare=prepared_launch)
-    return supervision._replace(before_restart=preparation.prepare, explain=preparation.explain)
-
-
 def _lock(prepared: PreparedLaunch) -> int:
     if (data := prepared.table_to_lock) is None:
         return -1
@@ -224,25 +330,6 @@ def _open_controller(prepared: PreparedLaunch, request: LaunchRequest) -> Contro
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 
 
-def _report_refusal(
-    error: HcclToolsError,
-    request: LaunchRequest,
-    prepared: PreparedLaunch | None,
-    agent: AgentLink | None,
-    link: PeerLink | None,
-) -> None:
-    """Tell the launchers of the job's other hosts that this host does not start its part."""
-    if link is not None:
-        link.abort(error.message)
-    elif agent is not None:
-        agent.refuse(error, prepared and prepared.plan)
-    elif request.part is None and request.start.preflight:
-        from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (25 ms; a refusal is rare)
-
-        if not isinstance(error, membership.RefusalError):
-            consistency.refuse(prepared, request, error.message)
-
-
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
     """Create and fill the run directory, or remove it on an error; return the lock of the run and of logs."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
@@ -278,40 +365,3 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int
         else:
             locks.append(log_files.fresh_log(plan.run_dir, process.log, process.rank, log_mode))
     return locks
-
-
-def _supervision(
-    request: LaunchRequest,
-    prepared: PreparedLaunch,
-    link: PeerLink | None,
-    agent: AgentLink | None,
-    controller: Controller | None,
-    *,
-    holds_run: bool,
-) -> Supervision:
-    plan, join_peers = prepared.plan, None
-    if link is not None:
-        from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (6 ms; several hosts, started by hand)
-
-        join_peers = partial(peer_coordination.PeerCoordination, link)
-    supervision = Supervision(
-        watch=request.watch,
-        tail=request.logs.tail,
-        stdin_rank=request.logs.stdin_rank,
-        restart=request.part.restart if request.part else 0,
-        reports=agent is None,
-        writes_report=agent is None or holds_run,
-        replaced=request.replaced,
-        join_peers=join_peers,
-        cpus=None if plan.shim_command else plan.cores,
-        # Without ranks on other hosts, no rank needs the scheduler any longer.
-        scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
-    )
-    if controller is not None:
-        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (0.4 ms; an engine's jobs only)
-
-        supervision = engine_output.shown_by(supervision, plan, controller.watch)
-        supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)
-    elif agent is not None:
-        supervision = supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
-    return _restarting(supervision, request, prepared, link, controller)

@@ -74,7 +74,9 @@ class Keeper:
         ``stdin`` is the index of the task that reads the launcher's stdin; other tasks read /dev/null. The
         keeper opens the directories of the logs that this process holds, and no others in their place.
         """
-        folders = {os.path.dirname(task.log): None for task in tasks if task.log != os.devnull}
+        folders = {
+            os.path.dirname(task.log): None for task in tasks if task.log != os.devnull and not task.pipes
+        }
         held = [run_files.identity_of(folder) for folder in folders]
         body = ([tuple(task) for task in tasks], dict(environment), directory, stdin, held)
         self._send(keeper_protocol.START, marshal.dumps(body))

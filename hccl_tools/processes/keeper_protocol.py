@@ -73,7 +73,8 @@ class Task(NamedTuple):
     """A process to start.
 
     ``program`` and ``log`` are paths, ``cpus`` the cores to which it is bound. With ``errors``, its standard
-    error goes to that file, which is emptied first, instead of the log.
+    error goes to that file, which is emptied first, instead of the log. With ``pipes``, both are pipes of the
+    launcher, by their paths in /proc.
     """
 
     program: str
@@ -82,6 +83,7 @@ class Task(NamedTuple):
     log: str
     cpus: tuple[int, ...]
     errors: str = ""
+    pipes: bool = False
 
 
 def write(descriptor: int, data: bytes) -> None:

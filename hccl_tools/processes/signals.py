@@ -12,7 +12,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.processes import linux
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 
 if TYPE_CHECKING:
     from types import TracebackType

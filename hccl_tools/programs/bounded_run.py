@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ _PARTS = {
     "simulated site_defaults super_pod survey table_copies visible",
     "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
     "screen whole_number",
-    "processes": "__init__ pod procfs",
-    "programs": "__init__ lookup without_key",
+    "processes": "__init__ procfs",
+    "programs": "__init__ environment lookup",
     "table": "__init__ addresses format_names product_names products",
     "variables": "__init__ readings rows",
 }

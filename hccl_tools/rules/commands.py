@@ -32,19 +32,30 @@ def host_of(text: str) -> str:
     return (name if found is None else found.right)[:64]
 
 
+def shown_host(text: str) -> str:
+    """Return a host as the place of a command in a hint: its name or address, or ``its host`` for another text.
+
+    A hint is a text of hccl-tools: what a table has in place of a host could end the quotes of a command.
+    """
+    from hccl_tools.notation.host_list import why_not_a_host  # noqa: PLC0415  (2 ms; only for a hint)
+
+    name = host_of(text)
+    return name if why_not_a_host(name, ipv6=True) is None else "its host"
+
+
 def on_host(subject: Subject, row: int) -> str:
     """Return the host of a device as the end of a phrase: `` on 10.0.0.1``; "" if the table does not say it."""
     server = subject.table.servers[subject.table.server_of_row[row]]
     known = "server_id" not in subject.damaged and server.address.strip()
-    return f" on {host_of(server.address)}" if known and not is_loopback(server.address.strip()) else ""
+    return f" on {shown_host(server.address)}" if known and not is_loopback(server.address.strip()) else ""
 
 
-def how(subject: Subject, row: int) -> str:
-    """Return the command that shows the address of a device."""
-    number = _number(subject, row)
-    if number is None:
-        return f"`hccn_tool -i N -ip -g`{on_host(subject, row)} shows the address of device N"
-    return f"`hccn_tool -i {number} -ip -g`{on_host(subject, row)} shows the address of device {number}"
+def how(subject: Subject, row: int, *, host: str = "") -> str:
+    """Return the command that shows the address of a device; ``host`` is another one than that of its server."""
+    known = _number(subject, row)
+    number = "N" if known is None else known
+    on = f" on {shown_host(host)}" if host else on_host(subject, row)
+    return f"`hccn_tool -i {number} -ip -g`{on} shows the address of device {number}"
 
 
 def of_each(subject: Subject, row: int) -> str:
@@ -62,4 +73,4 @@ def how_super_device(subject: Subject, row: int) -> str:
 
 def how_device(subject: Subject, index: int, device: int) -> str:
     """Return the command that shows the address of a device that a server does not list."""
-    return f"`hccn_tool -i {device} -ip -g` on {host_of(subject.table.servers[index].address)}"
+    return f"`hccn_tool -i {device} -ip -g` on {shown_host(subject.table.servers[index].address)}"

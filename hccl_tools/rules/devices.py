@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
-from hccl_tools.rules.commands import how, how_device
+from hccl_tools.rules.commands import how, how_device, shown_host
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
     absent_devices,
@@ -378,7 +378,7 @@ def _instance_again(subject: Subject, index: int, seen: int, names: list[str]) -
     return Finding(
         f"instances {names[0]} and {names[1]} have the same devices of server {quoted(server.server_id)}: one was probably copied",
         subject.server_path(index, "server_id"),
-        f"write in {names[1]} the device_ids and device_ips of its own devices (`hccn_tool -i N -ip -g` on {host} shows the address of "
+        f"write in {names[1]} the device_ids and device_ips of its own devices (`hccn_tool -i N -ip -g` on {shown_host(host)} shows the address of "
         f"device N), with the server_id of its host if that is another one (`kubectl get pods -o wide` shows it); if {names[1]} is the same "
         "instance again, remove it and correct the counts",
         (Related(subject.server_path(seen, "server_id"), "the other one"),),

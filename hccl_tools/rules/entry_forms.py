@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import joined_tables
 from hccl_tools.document.omissions import WRITE_THEM, marks
+from hccl_tools.notation.hint import FILES
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _PRINTED = (
 _TAKE_OUT = (
     'python3 -c \'import json, sys; f = lambda v: json.loads(v) if isinstance(v, str) and v[:1] in ("[", "{") else v; '
     "json.dump(json.load(sys.stdin, object_hook=lambda o: {k: [f(x) for x in v] if isinstance(v, list) else f(v) "
-    "for k, v in o.items()}), sys.stdout, indent=4)' < OLD > NEW"
+    "for k, v in o.items()}), sys.stdout, indent=4)' < " + FILES
 )
 
 

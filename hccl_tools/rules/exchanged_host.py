@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.commands import how, on_host
+from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.table.addresses import joined_ipv4, packed
 
@@ -56,6 +56,6 @@ def of_exchanged_host(subject: Subject, row: int) -> Finding:
         f"server_id {quoted(name)} of server {index + 1} is in the network of the devices, and device_ip {quoted(text)} of its device "
         f"{device} in that of the servers: the two are probably exchanged",
         subject.server_path(index, "server_id"),
-        f"{how(subject, row).replace(on_host(subject, row), f' on {text}')}: if it is {quoted(name)}, exchange the two",
+        f"{how(subject, row, host=text)}: if it is {quoted(name)}, exchange the two",
         (Related(subject.device_path(row, "device_ip"), "the other one"),),
     )

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Diagnostic
-from hccl_tools.notation.phrases import shortened
+from hccl_tools.notation.hint import with_places
+from hccl_tools.notation.phrases import LONGEST_TEXT, shortened
 from hccl_tools.rules.registry import Subject
 
 if TYPE_CHECKING:
@@ -112,7 +113,19 @@ def made(found: Found) -> Finding:
     return found() if callable(found) else found
 
 
+def _hint(text: str) -> str:
+    """Return a hint of limited length; without its middle, a quote of a command would end elsewhere."""
+    hint = with_places(text)
+    if len(hint) <= LONGEST_TEXT:
+        return hint
+    return f"{hint[:LONGEST_TEXT]} ..." if "'" in hint else shortened(hint)
+
+
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
-    hint = None if found.hint is None else shortened(found.hint)
-    kept = found._replace(message=shortened(found.message), path=found.path[:DEEPEST_PATH], hint=hint)
+    kept = found._replace(
+        message=shortened(found.message),
+        path=found.path[:DEEPEST_PATH],
+        hint=None if found.hint is None else _hint(found.hint),
+        alike=None if found.alike is None else (shortened(found.alike[0]), _hint(found.alike[1])),
+    )
     return Diagnostic(rule, *kept)

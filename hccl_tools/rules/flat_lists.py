@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hccl_tools.notation.hint import FILES
 from hccl_tools.records import NamedTuple
 
 #: The usual names of what an entry says; names are compared without case, - and _.
@@ -65,5 +66,5 @@ def _command(key_of: dict[str, str]) -> str:
         f'[n.setdefault(str(x["{host}"]), []).append({{{members}}}) for x in json.load(sys.stdin)]; '
         'r = [{"server_id": k, "device": v} for k, v in n.items()]; '
         'json.dump({"version": "1.0", "server_count": str(len(r)), "server_list": r, "status": "completed"}, '
-        "sys.stdout, indent=4)' < OLD > NEW"
+        "sys.stdout, indent=4)' < " + FILES
     )

@@ -16,7 +16,7 @@ from hccl_tools.rules.address_order import (
     order_of_addresses,
     usual_name,
 )
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import how, shown_host
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.exchanged_host import exchanged_with_host, of_exchanged_host
 from hccl_tools.rules.moved_rows import moved_addresses
@@ -277,7 +277,7 @@ def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
     text, names = quoted(subject.table.device_ips[row]), names_by_addresses(subject)
     others = count(len(subject.table.servers) - 1, "other server")
     path = subject.server_path(index, "server_id")
-    on_other = f"`hccn_tool -i {device} -ip -g` on {meant}"
+    on_other = f"`hccn_tool -i {device} -ip -g` on {shown_host(meant)}"
     if order and names and numbers and _is_between(names.numbers, index):
         right = address_text(
             subject,

@@ -6,7 +6,7 @@ from typing import Any
 
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.commands import host_of
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.table.hccl_numbers import read_uint
 
 #: The most devices of a host that are examined, and those that a sentence names.
@@ -54,8 +54,9 @@ def lost_devices(listed: list[Instance]) -> list[tuple[str, int]]:
     usual = max(sets.values(), key=len)
     if len(sets) == 1 and max(usual) < _MOST_DEVICES:
         usual = set(range(max(usual) + 1))
-    if not all(own <= usual for own in sets.values()):
-        return []
+    number = sum(len(usual) - len(own) for own in sets.values())
+    if number > max(len(listed), _MOST_DEVICES) or not all(own <= usual for own in sets.values()):
+        return []  # One host with very many devices would make a list of hosts x devices.
     return [(server, device) for server, own in sets.items() for device in sorted(usual - own)]
 
 
@@ -84,7 +85,7 @@ def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
             f" with rank{'s' if ranks[1:] else ''} {and_more([str(rank) for rank in ranks], _MOST_NAMED)}"
         )
     what = f"the instance of {named(lost)}" if len(lost) == 1 else f"the instances of {named(lost)}"
-    return f"add {what}{with_ranks}: `hccn_tool -i {device} -ip -g` on {host_of(server)[:64]} shows the address of device {device}"
+    return f"add {what}{with_ranks}: `hccn_tool -i {device} -ip -g` on {shown_host(server)} shows the address of device {device}"
 
 
 class OneId(NamedTuple):

@@ -10,6 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding, Subject, shared
 from hccl_tools.rules.value_order import order_of
 from hccl_tools.table.addresses import AF_INET6, V2_CHECKS, inet_ntop, packed
@@ -59,7 +60,7 @@ def within_ranks(subject: Subject, single: dict[tuple[int, int], list[Outside]])
         if len(known) < len(found):
             continue
         node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
-        gen = f"`hccl-tools gen` on {node} prints the addresses of {subject.rank_name(row)}"
+        gen = f"`hccl-tools gen` on {shown_host(node)} prints the addresses of {subject.rank_name(row)}"
         if len(found) > 1 and _are_exchanged(found):
             what = "exchanged" if len(found) == 2 else "mixed up"
             yield Finding(
@@ -236,7 +237,7 @@ def exchanged_ports_finding(subject: Subject, row: int) -> Finding:
         f"{quoted(entry['addr'])} in layer {layer}" for entry, layer in zip(entries, layers, strict=True)
     ]
     related = tuple(Related(path, "and here") for path in paths[1:_MOST_NAMED])
-    gen = f"`hccl-tools gen` on {node} prints the entries of {subject.rank_name(row)}"
+    gen = f"`hccl-tools gen` on {shown_host(node)} prints the entries of {subject.rank_name(row)}"
     if not found.is_known:
         gen += "; if it prints other addrs at these places, exchange the whole entries"
     if found.are_whole:

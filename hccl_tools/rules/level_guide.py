@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
@@ -284,14 +285,16 @@ def _eids_of_others(
     if wrong == "first":
         sides, paths = sides[::-1], paths[::-1]
     own, others = (rank_list(sorted({numbers[row] or 0 for row in rows})) for rows in sides)
-    nodes = [subject.table.servers[subject.table.server_of_row[rows[0]]].server_id[:64] for rows in sides]
+    hosts = [
+        shown_host(subject.table.servers[subject.table.server_of_row[rows[0]]].server_id) for rows in sides
+    ]
     related = (Related((*paths[1], "addr"), "the same here" if wrong == "first" else "first used here"),)
     has = "has" if len(pairs) == 1 else "have"
     where = f"layer{'s' if layers[1:] else ''} {' and '.join(str(layer) for layer, _ in layers)}"
     column = subject.table.column("level_list")
     copied = all(column[one] == column[other] for one, other in zip(*sides, strict=True))
     if not wrong:
-        on = f"on {nodes[0]}" if nodes[0] == nodes[1] else f"on {nodes[1]} and on {nodes[0]}"
+        on = f"on {hosts[0]}" if hosts[0] == hosts[1] else f"on {hosts[1]} and on {hosts[0]}"
         return Finding(
             f"{others} and {own} have the same EIDs in {where}: {_COPIED if copied else 'those of one of the two are wrong'}",
             (*paths[0], "addr"),
@@ -305,6 +308,6 @@ def _eids_of_others(
     return Finding(
         f"{own} {has} EIDs of {others} in {where}{how}: by the order of the others, the EIDs of {own} are probably wrong",
         (*paths[0], "addr"),
-        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {nodes[0]} reads them from the root info",
+        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {hosts[0]} reads them from the root info",
         related,
     )

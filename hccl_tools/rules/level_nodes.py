@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import listed_parts
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding
 from hccl_tools.rules.server_places import LEAST_SERVERS, Displaced, displaced, host_numbers, owners_by_order
 
@@ -70,7 +71,7 @@ def _finding(
     holder = next(one for one, right in found.right.items() if right == node)
     what = "exchanged" if len(found.right) == 2 else "moved by one node" if found.step else "mixed up"
     rank, other = (subject.rank_name(servers[index].rows[0]) for index in (node, holder))
-    gen = f"`hccl-tools gen` on {servers[node].server_id[:64]} prints the addresses of its ranks"
+    gen = f"`hccl-tools gen` on {shown_host(servers[node].server_id)} prints the addresses of its ranks"
     path = next(iter(paths.values()))
     rows = [servers[index].rows[0] for index in found.right]
     remedy = (

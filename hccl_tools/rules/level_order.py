@@ -11,6 +11,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.exchanged_layers import exchanged_layers, exchanged_names, exchanged_names_finding
 from hccl_tools.rules.level_exchanges import Outside, number_of, within_ranks
 from hccl_tools.rules.level_nodes import displaced_nodes
@@ -43,7 +44,7 @@ def _ranks(subject: Subject, rows: Iterable[int]) -> str:
 
 def _gen(subject: Subject, row: int) -> str:
     node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
-    return f"`hccl-tools gen` on {node}"
+    return f"`hccl-tools gen` on {shown_host(node)}"
 
 
 @rule("HCC634", "odd-network-instance", "advice", source=_SOURCE)

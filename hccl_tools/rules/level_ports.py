@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.level_exchanges import exchanged_ports, exchanged_ports_finding
 from hccl_tools.rules.levels import level_addresses, local_numbers, port_lists
@@ -46,7 +47,7 @@ def _are_alike(subject: Subject) -> bool:
 
 def _gen(subject: Subject, row: int) -> str:
     node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
-    return f"`hccl-tools gen` on {node} prints this entry"
+    return f"`hccl-tools gen` on {shown_host(node)} prints this entry"
 
 
 @rule(

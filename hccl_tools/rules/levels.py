@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.exchanged_layers import exchanged_finding, exchanged_layers, out_of_order
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_numbers import byte_length, read_integer
@@ -357,7 +358,7 @@ def _other_number(subject: Subject, path: Path, level: Entry, sizes: Counter[int
     others = f"{sizes[usual]} other rank{'' if sizes[usual] == 1 else 's'} of network instance {quoted(level['net_instance_id'])}"
     message = f"{subject.rank_name(row)} has {addresses} in layer {level['net_layer']}, and {others} {'has' if sizes[usual] == 1 else 'have'} {usual}"
     node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
-    gen = f"`hccl-tools gen` on {node} prints the entry of this rank"
+    gen = f"`hccl-tools gen` on {shown_host(node)} prints the entry of this rank"
     hint = f"write the addresses that the rank lacks: {gen}; do not shorten the lists of the others"
     if size > usual:
         hint = f"remove the surplus addresses: {gen}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document import explanation, places_in_text, strict_parser, syntax_problem
 from hccl_tools.formats.detection import detect
 from hccl_tools.formats.kubernetes.tables import explain
+from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import MERGE, and_more
 from hccl_tools.rules import bare_entries, flat_lists
 from hccl_tools.rules.registry import Finding
@@ -71,7 +72,7 @@ def finding(subject: Input, found: Detection) -> Finding:
         program = "import json, sys; print(json.load(sys.stdin))"
         return Finding(
             "not a rank table: it is a table in a string",
-            hint=f"take it out: python3 -c '{program}' < OLD > NEW",
+            hint=f"take it out: python3 -c '{program}' < {FILES}",
         )
     return _other_value(value, found)
 
@@ -95,7 +96,7 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
     """Return the finding on text after the table: a second table, a part of the first, or other text."""
     if document.data[offset] == 0:
         wide = places_in_text.wide_part(document.data.decode("latin-1"), offset)
-        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < OLD > NEW")
+        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < " + FILES)
         return Finding(f"{message}: {said}", hint=remedy, offset=offset)
     if (counted := explanation.of_numbered(document)) is not None:
         return Finding(counted.message, hint=counted.hint)

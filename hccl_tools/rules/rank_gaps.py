@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.rules import doubled_keys, doubts, run_together
-from hccl_tools.rules.commands import how_device
+from hccl_tools.rules.commands import how_device, shown_host
 from hccl_tools.rules.copies import absent_ranks, lost_devices, named_server
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.rank_order import absent_phrase, first_of_run, is_between, right_ranks, shown_rank
@@ -104,7 +104,7 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
             f"node {quoted(servers[index].server_id)} has no device {device}: add the entry of rank {rank}"
             for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
         ]
-        how = f"`hccl-tools gen` on {servers[index].server_id[:64]} prints it"
+        how = f"`hccl-tools gen` on {shown_host(servers[index].server_id)} prints it"
     else:
         shown = [
             f"{named_server(subject, index)} has no device {device}: add it with rank {rank} and its address"

@@ -8,6 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules import right_texts
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import (
     absent_devices,
     absent_ranks,
@@ -294,7 +295,7 @@ def _own_values(subject: Subject, row: int) -> str:
     device, rank = devices[0], ranks[0]
     return (
         f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
-        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {server.address} shows it)"
+        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {shown_host(server.address)} shows it)"
     )
 
 

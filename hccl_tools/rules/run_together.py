@@ -5,6 +5,7 @@ A deletion of lines between two servers often leaves valid JSON: the end of one 
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,9 @@ def run_together(subject: Subject) -> RunTogether | None:
     if table.format not in SERVER_LIST or not subject.damaged.isdisjoint(_READ) or len(table.servers) < 2:
         return None
     ids = [tuple(table.device_numbers[row] for row in server.rows) for server in table.servers]
-    usual = max(set(ids), key=ids.count) if len(ids) > 2 else min(ids, key=len)
+    usual = _usual(ids)
+    if usual is None:
+        return None
     others = [index for index, own in enumerate(ids) if own != usual]
     common = [number for number in usual if number is not None]
     is_in_order = len(common) == len(usual) and all(one < other for one, other in pairwise(common))
@@ -68,6 +71,14 @@ def run_together(subject: Subject) -> RunTogether | None:
     return found if len(set(ips)) == len(ips) else None
 
 
+def _usual(ids: Sequence[tuple[int | None, ...]]) -> tuple[int | None, ...] | None:
+    """Return the devices that all servers but one have; None if more than one differ."""
+    numbers = Counter(ids)
+    if len(numbers) > 2:
+        return None
+    return numbers.most_common(1)[0][0] if len(ids) > 2 else min(ids, key=len)
+
+
 def _with_twice(
     subject: Subject, index: int, own: Sequence[int | None], common: list[int]
 ) -> RunTogether | None:
@@ -79,7 +90,7 @@ def _with_twice(
     place = falls[0]
     if len({*known[:place]} & {*known[place:]}) < _LEAST_TWICE:
         return None
-    second = [number for number in common if number not in known[place:]]
+    second = _lacking(common, known[place:])
     mixed = _mixed(subject, index, place, second)
     return RunTogether(index, place, _lacking(common, known[:place]), second, mixed, has_twice=True)
 
@@ -103,7 +114,8 @@ def _with_other_ranks(subject: Subject, common: list[int]) -> RunTogether | None
 
 
 def _lacking(common: list[int], own: Sequence[int]) -> list[int]:
-    return [number for number in common if number not in own]
+    known = frozenset(own)
+    return [number for number in common if number not in known]
 
 
 def _mixed(subject: Subject, index: int, place: int, lost: list[int]) -> int | None:

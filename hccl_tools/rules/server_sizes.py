@@ -11,7 +11,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.address_order import READ
-from hccl_tools.rules.commands import how_device
+from hccl_tools.rules.commands import how_device, shown_host
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.stray_devices import move_hint
@@ -190,7 +190,7 @@ def uneven_super_pods(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         f"the super pods have different numbers of servers: {parts}",
         ("super_pod_list", large, "server_list"),
-        f"if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on {first[:64]} shows the super "
+        f"if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on {shown_host(first)} shows the super "
         f"pod of the host, and so on for each host of super pod {quoted(pods[large].super_pod_id)}; if the sizes are right, "
         "nothing is to be done",
     )

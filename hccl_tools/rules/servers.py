@@ -11,7 +11,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_order import likely_name, taken_names, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
-from hccl_tools.rules.commands import host_of, how
+from hccl_tools.rules.commands import host_of, how, shown_host
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_filled_down, servers_filled
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -283,7 +283,7 @@ def _instead_of_another(subject: Subject, index: int, seen: int) -> str:
     if 0 < place < len(table.servers) - 1 and not _differing(subject, index, seen):
         return (
             f'{_BY_ORDER}, server {place + 1} can be "{name}", which has no entry: if it is in the job, write this server_id and '
-            f"the device_ips of its devices in this entry (`hccl-tools gen` on {name} prints them), and keep the ranks"
+            f"the device_ips of its devices in this entry (`hccl-tools gen` on {shown_host(name)} prints them), and keep the ranks"
         )
     return (
         f'only if another server is in the job and missing here (by the order of the others, server {place + 1} can be "{name}"), '

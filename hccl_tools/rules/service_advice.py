@@ -9,6 +9,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_addresses import PORTS
@@ -174,13 +175,13 @@ def _same_devices(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]])
     other = next((one for one in rows if ips[one[0]] != ips[one[1]]), None)
     free = _unused(table, host, len(ids))
     own = f"the device_id and the device_ip of other devices of {host}{free}"
-    command = f"`hccn_tool -i N -ip -g` on {host} shows the address of device N"
+    command = f"`hccn_tool -i N -ip -g` on {shown_host(host)} shows the address of device N"
     if other is None:
         hint = f"write in {names[1]} {own}: {command}; if {names[1]} is on another host, write its server_id and its addresses"
     else:
         at = table.device_numbers[other[0]]
         hint = (
-            f"`hccn_tool -i {at} -ip -g` on {host} shows the address of device {at}: if it is {quoted(str(ips[other[0]]))}, correct "
+            f"`hccn_tool -i {at} -ip -g` on {shown_host(host)} shows the address of device {at}: if it is {quoted(str(ips[other[0]]))}, correct "
             f"{names[1]}, if it is {quoted(str(ips[other[1]]))}, {names[0]}: its server_id if it is on another host, else write {own}"
         )
     return Finding(
@@ -229,7 +230,7 @@ def _named(table: ServiceTable, row: int) -> str:
 
 def _how(table: ServiceTable, row: int) -> str:
     device = table.device_numbers[row]
-    return f"`hccn_tool -i {device} -ip -g` on {_host(table, row)} shows that of device {device}"
+    return f"`hccn_tool -i {device} -ip -g` on {shown_host(_host(table, row))} shows that of device {device}"
 
 
 @_advice(

@@ -7,6 +7,7 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.formats.column_checks import rows_with
 from hccl_tools.rules import numbers
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
@@ -17,7 +18,6 @@ from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, share
 from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_numbers import are_digits, read_uint
-from hccl_tools.table.sparse_column import rows_with
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods
 
@@ -79,7 +80,7 @@ def names_of_entry(entry: Any) -> list[str]:
 
 def on_its_host(subject: Subject, names: Sequence[str], before: str = "") -> str:
     """Return the host of the first server of some, as the end of a phrase: `` on 10.0.0.1``; "" without servers."""
-    return f"{before} on {_addresses(subject).get(names[0], names[0]).strip()[:64]}" if names else ""
+    return f"{before} on {shown_host(_addresses(subject).get(names[0], names[0]))}" if names else ""
 
 
 @shared

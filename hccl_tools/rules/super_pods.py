@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import entry_forms
-from hccl_tools.rules.commands import how_super_device
+from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.filled_columns import filled_servers, servers_filled
 from hccl_tools.rules.pod_servers import (
     all_unknown,
@@ -349,7 +349,7 @@ def _its_pod(subject: Subject, index: int) -> str:
     entry = json.dumps({"server_id": server.server_id[:64]}, ensure_ascii=False)
     return (
         f"add {entry} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on "
-        f"{server.address.strip()[:64]} shows it{_or_new_pod(subject)}"
+        f"{shown_host(server.address)} shows it{_or_new_pod(subject)}"
     )
 
 

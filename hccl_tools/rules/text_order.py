@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
-from hccl_tools.rules.commands import how, how_super_device
+from hccl_tools.rules.commands import how, how_super_device, shown_host
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.filled_columns import (
     filled_among_others,
@@ -304,7 +304,7 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"the device_ids go from 1 to {size} on each server: HCCL counts devices from 0",
             subject.device_path(table.servers[0].rows[0], "device_id"),
-            f"subtract 1 from each device_id, so that they go from 0 to {size - 1}: `hccn_tool -i 0 -ip -g` on {table.servers[0].address.strip()[:64]} then shows the first address",
+            f"subtract 1 from each device_id, so that they go from 0 to {size - 1}: `hccn_tool -i 0 -ip -g` on {shown_host(table.servers[0].address)} then shows the first address",
         )
         return
     if len(table.servers) < 2:
@@ -339,5 +339,5 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
         f"{table.device_ids[row]}",
         subject.device_path(row, "device_id"),
         f"if {named_server(subject, 1)} has devices of its own from 0 on, write 0 to {size - 1} in it, and so on for each server: "
-        f"`hccn_tool -i 0 -ip -g` on {own.address.strip()[:64]}{shown}",
+        f"`hccn_tool -i 0 -ip -g` on {shown_host(own.address)}{shown}",
     )

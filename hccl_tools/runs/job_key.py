@@ -10,7 +10,7 @@ import contextlib
 import os
 
 from hccl_tools.errors import InputError, UsageError, WriteError
-from hccl_tools.programs.without_key import KEY_VARIABLES
+from hccl_tools.programs.environment import KEY_VARIABLES
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import secret_file
 

@@ -12,7 +12,7 @@ import stat
 from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:

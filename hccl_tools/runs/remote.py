@@ -13,7 +13,7 @@ from hccl_tools import own_python
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
-from hccl_tools.programs.without_key import without_key
+from hccl_tools.programs.environment import without_key
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import files, hosts, names, own_runs
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.lookup import PLOT
 from hccl_tools.scaling.notes import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.scaling.amdahl import Fit
     from hccl_tools.scaling.analysis import Point, Series
@@ -20,6 +24,12 @@ SUFFIXES = ("png", "svg")
 #: Colours that readers with a colour-vision deficiency can tell apart (Okabe and Ito), most contrast first.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _GREY = "#767676"
+#: The most sizes and names that a reader can tell apart; matplotlib takes minutes for some thousands.
+_MOST_SIZES, _MOST_NAMES, _LONGEST_NAME = 64, 20, 60
+#: A name of the figures is text, also one such as $x^2$, which matplotlib reads as mathematics.
+_SETTINGS = {
+    "svg.hashsalt": "hccl-tools", "font.size": 11, "text.usetex": False, "text.parse_math": False,
+}  # fmt: skip
 
 
 def check_target(path: str) -> str:
@@ -37,24 +47,62 @@ def check_target(path: str) -> str:
 
 
 def draw(series: Sequence[Series], suffix: str) -> bytes:
-    """Return the plot as a PNG or SVG file; the same figures give the same bytes."""
-    import matplotlib as mpl  # noqa: PLC0415  (optional)
-    from matplotlib.figure import Figure  # noqa: PLC0415  (optional)
+    """Return the plot as a PNG or SVG file; the same figures give the same bytes.
 
-    with mpl.rc_context({"svg.hashsalt": "hccl-tools", "font.size": 11}):
+    Raises:
+        UsageError: There are too many sizes or names for a plot.
+    """
+    _check_size(series)
+    with _in_root_folder():
+        import matplotlib as mpl  # noqa: PLC0415  (optional)
+        from matplotlib.figure import Figure  # noqa: PLC0415  (optional)
+
+    with mpl.rc_context():
+        mpl.rcdefaults()  # Settings of a user would give other bytes.
+        mpl.rcParams.update(_SETTINGS)
         figure = Figure(figsize=(7.2, 4.8), layout="constrained")
         axes = figure.subplots()
         _axes(axes, series)
         _ideal(axes, series)
         for index, one in enumerate(series):
-            _series(
-                axes, one, _COLORS[index % len(_COLORS)], label=one.name or "measured", alone=len(series) == 1
-            )
+            _series(axes, one, _COLORS[index % len(_COLORS)], label=_label(one), alone=len(series) == 1)
         figure.legend(loc="outside upper left", ncols=2, frameon=False)
         out = io.BytesIO()
         metadata = {"Date": None} if suffix == "svg" else None
         figure.savefig(out, format=suffix, dpi=150, metadata=metadata)
     return out.getvalue()
+
+
+@contextmanager
+def _in_root_folder() -> Iterator[None]:
+    """Make / the current folder: matplotlib reads ``matplotlibrc`` of the current folder when it is imported.
+
+    Another user may have written that file. Older versions evaluate a setting of it as Python.
+    """
+    folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir("/")
+        yield
+    finally:
+        os.fchdir(folder)
+        os.close(folder)
+
+
+def _check_size(series: Sequence[Series]) -> None:
+    sizes = {point.size for one in series for point in one.good}
+    for number, most, noun in ((len(sizes), _MOST_SIZES, "size"), (len(series), _MOST_NAMES, "name")):
+        if number > most:
+            raise UsageError(
+                f"--plot: the figures have {count(number, noun)}, and a plot shows at most {most}",
+                hint="plot a part of the figures, or omit --plot",
+            )
+
+
+def _label(one: Series) -> str:
+    """Return the name of a series in the legend, which omits names that begin with an underscore."""
+    name = escaped(one.name or "measured")
+    name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+    return f" {name}" if name.startswith("_") else name
 
 
 def _factors(one: Series) -> list[float]:

@@ -125,14 +125,19 @@ class _Lines:
 
     def __init__(self, path: Path) -> None:
         self._file = os.fdopen(run_files.open_read(str(path)), "rb")
-        self._rest = b""
+        self._rest: list[bytes] = []
 
     def read(self, *, last: bool) -> list[str]:
         """Return the lines since the last call; the ``last`` call also returns a line without its end."""
-        data = self._rest + self._file.read()
-        *lines, self._rest = data.split(b"\n")
+        data = self._file.read()
+        if data:
+            self._rest.append(data)
+        lines: list[bytes] = []
+        if b"\n" in data:  # A bar of progress may write megabytes without one.
+            *lines, rest = b"".join(self._rest).split(b"\n")
+            self._rest = [rest]
         if last:
-            lines.append(self._rest)
+            lines.append(b"".join(self._rest))
             self._file.close()
         return [line.decode(errors="replace").rstrip("\r") for line in lines]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import v2_0
+from hccl_tools.notation.file_part import file_part
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 from hccl_tools.table.products import assumed_for
 
@@ -123,9 +124,9 @@ def file_name(made: RankTable, server_id: str | None = None) -> str:
     """Return the usual name: ``hccl_4p_4567_10.0.0.1.json``, or for several servers ``hccl_2s_16p.json``.
 
     The device ids are concatenated in ascending order, regardless of the ranks. ``server_id`` is the id of
-    the only host if the table does not have it (2.0).
+    the only host if the table does not have it (2.0). It may be a text of a log or of another host.
     """
     if len(made.servers) > 1 and server_id is None:
         return f"hccl_{len(made.servers)}s_{len(made)}p.json"
     ids = "".join(map(str, sorted(number for number in made.device_numbers if number is not None)))
-    return f"hccl_{len(made)}p_{ids}_{server_id or made.servers[0].server_id}.json"
+    return f"hccl_{len(made)}p_{ids}_{file_part(server_id or made.servers[0].server_id)}.json"

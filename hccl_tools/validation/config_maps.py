@@ -90,11 +90,11 @@ def _what_to_do(report: Report, table: TableText) -> dict[str, str] | None:
     """Return the hints, by rule, on a table whose remedy is not in the table alone; None for other tables."""
     value = None if report.document is None else report.document.value
     if isinstance(value, str):
-        key = table.origin.extract.rpartition(" > ")[2] or "hccl.json"
         program = "import json, sys; print(json.load(sys.stdin))"
         return {
             "HCC110": f"write its text to a file: {table.origin.extract}; decode that: "
-            f"python3 -c '{program}' < {key} > table.json; then make the ConfigMap again from table.json"
+            f"python3 -c '{program}' < {table.origin.extracted} > table.json; "
+            "then make the ConfigMap again from table.json"
         }
     if isinstance(value, dict) and value.get("status") == "initializing":
         return {"HCC106": _FETCH_AGAIN.format(table.origin.object_command)}

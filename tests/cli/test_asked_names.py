@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
 #: What each host says about its address; c says that of b.
-SAID = {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.9", "10.0.0.1": "10.0.0.1"}
+SAID = {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.9", "10.0.0.1": "10.0.0.1", "10.0.0.3": "10.0.0.2"}
 
 
 def answers(hosts: Sequence[str], *_: object) -> Gathered:
@@ -59,6 +59,16 @@ def test_the_hosts_of_a_job_are_reached_as_they_were_asked(command_line: Command
     assert plan["reached"] == {"10.0.0.1": "a", "10.0.0.9": "c"}
     assert plan["command"][plan["command"].index("--hosts") + 1] == "a,c"
     assert plan["command"][plan["command"].index("--shown") + 1] == "a"
+
+
+@pytest.mark.usefixtures("lying")
+def test_a_host_that_claims_another_address_is_named(command_line: CommandLine) -> None:
+    plan, _ = launched(command_line, "--hosts", "10.0.0.1,10.0.0.3")
+    of_names, _ = launched(command_line, "--hosts", "a,c")
+
+    said = "10.0.0.3 answers that its address is 10.0.0.2: the table and the messages name it so"
+    assert [one for one in plan["notes"] if "answers that" in one] == [said]
+    assert not [one for one in of_names["notes"] if "answers that" in one]
 
 
 @pytest.mark.usefixtures("lying")

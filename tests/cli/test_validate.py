@@ -341,6 +341,8 @@ def test_the_pre_commit_hook_takes_rank_tables(name: str, fits: bool) -> None:
     assert "- id: hccl-tools-validate\n" in hook
     (entry,) = re.findall(r"^  entry: hccl-tools (.+)$", hook, re.MULTILINE)
     assert run(*entry.split()[1:], "--help").returncode == 0
+    # The name of a file of a pull request must not be an option.
+    assert re.findall(r"^  args: \[(.+?)\]", hook, re.MULTILINE) == ["--"]
 
 
 WITHOUT_FAST = """

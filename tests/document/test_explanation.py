@@ -14,6 +14,7 @@ import pytest
 from hccl_tools.document.document import Document
 from hccl_tools.document.explanation import edit_of, explained, of_rest
 from hccl_tools.document.other_content import recognise
+from hccl_tools.notation.hint import with_places
 from tests.support.bulk import for_each
 from tests.support.growth import least
 from tests.support.tables import table
@@ -310,7 +311,7 @@ def test_a_page_that_shows_a_table_has_a_command_that_takes_it_out(tmp_path: Pat
     assert found.message == "this is a web page (HTML) that shows a rank table, not the table itself"
     assert found.hint.startswith("download the file itself, which the page links as Raw")
     (tmp_path / "OLD").write_text(page(PRETTY))
-    command = found.hint.partition("out of the page: ")[2]
+    command = with_places(found.hint).partition("out of the page: ")[2]
     subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
     assert json.loads((tmp_path / "NEW").read_text()) == json.loads(PRETTY)
 

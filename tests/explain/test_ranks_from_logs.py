@@ -151,3 +151,25 @@ def test_show_what_the_logs_know(command_line: CommandLine) -> None:
     )
     shown = json.loads(command_line("show", "--from-log", "log", "-f", "json").out)
     assert shown["communicators"][0]["missing"] == [1, 2]
+
+
+HOSTILE_LOG = (
+    "[INFO] HCCL(69402,python3):2024-04-07-18:35:53.395.735 [topoinfo_detect.cc:208] [69402][HCCL_TRACE]SetupAgent "
+    "rankNum[1], rank[0], rootInfo identifier[10.0.0.1%enp189s0f0_60000_0_1712529353144389], "
+    "server[x/../../pwn%enp189s0f0], serverPort[60000]deviceType[2], logicDevId[0], phydevId[0], "
+    "deviceIp[192.168.100.212]\n"
+)
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "."), ("-o", "made.json")])
+def test_a_server_that_is_no_host_does_not_name_the_file(
+    command_line: CommandLine, output: tuple[str, ...]
+) -> None:
+    command_line.write("a.log", HOSTILE_LOG)
+    (command_line.folder / "hccl_1p_0_x").mkdir()
+
+    done = command_line("gen", "--from-log", "a.log", *output)
+
+    assert done.code == 1
+    assert 'the server "x/../../pwn" is not a host name' in done.sentence
+    assert command_line.names == ["a.log", "hccl_1p_0_x"]

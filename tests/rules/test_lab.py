@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from hccl_tools import validate
+from tests.support.growth import memory, steps
 from tests.support.tables import table
 
 
@@ -250,3 +252,32 @@ def test_an_instance_that_is_no_object_ends_no_check(wrong: object) -> None:
     instances(value)[3] = wrong  # type: ignore[call-overload]
 
     assert validate(value).verdict == "refused"
+
+
+def one_long_host(number: int) -> Any:
+    """Return a table with one host of many devices, and as many of one device; one instance is missing."""
+    value = table("lab", 1, 1)
+    group = value["group_list"][0]
+    names = ["10.0.0.1"] * number + [f"10.1.{place // 200}.{place % 200 + 1}" for place in range(number)]
+    group["instance_list"] = [
+        {
+            "devices": [
+                {"device_id": str(place % number if place < number else 0),
+                 "device_ip": f"29.0.{place // 200}.{place % 200 + 1}"}
+            ],
+            "rank_id": str(place),
+            "server_id": name,
+        }
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    group["device_num"] = group["instance_count"] = str(2 * number + 1)
+    return value
+
+
+@pytest.mark.parametrize("measured", [memory, steps])
+def test_one_long_host_and_many_short_ones_take_linear_memory_and_work(measured: Any) -> None:
+    small, large = (json.dumps(one_long_host(number)).encode() for number in (600, 1200))
+    validate(small, product="910a")
+    less = measured(lambda: validate(small, product="910a"))
+
+    assert measured(lambda: validate(large, product="910a")) < 2.4 * less

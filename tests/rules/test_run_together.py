@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 import pytest
 
+from hccl_tools.rules.run_together import _usual
 from hccl_tools.validation.checker import validate
+from tests.support.growth import least
 from tests.support.tables import table
 
 LOST = 'write ] }, { "server_id": "...", "device": [ in place of the comma before entry'
@@ -74,3 +77,10 @@ def test_a_single_device_that_is_twice_is_no_other_server() -> None:
     value["server_list"][1]["device"][4]["device_id"] = "3"
 
     assert "two servers" not in " ".join(hints(value, "a2").values())
+
+
+def test_the_usual_devices_of_many_different_servers_take_linear_time() -> None:
+    orders = list(itertools.islice(itertools.permutations(range(8)), 8000))
+
+    assert _usual(orders) is None
+    assert least(lambda: _usual(orders)) < 20 * least(lambda: set(orders))

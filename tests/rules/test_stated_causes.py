@@ -312,4 +312,4 @@ def test_a_hint_on_a_table_in_a_config_map_names_the_line_of_the_file() -> None:
     report = validate(text.encode())._replace(origin=origin)
 
     shown = "".join(render([report]))
-    assert f"line {line} of the table (line {line + 4} of cm.yaml)" in shown
+    assert f"= line {line} of the table is line {line + 4} of cm.yaml\n" in shown

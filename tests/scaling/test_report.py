@@ -6,6 +6,10 @@ import csv
 import io
 import json
 import math
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +20,8 @@ from hccl_tools.errors import InputError
 from hccl_tools.scaling import amdahl, analysis, reading
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.commands import CommandLine
 
 #: Rows of published tables: name, time on one machine, machines, time on them, printed speed-up, arithmetic.
@@ -239,6 +245,58 @@ def test_a_plot(command_line: CommandLine, suffix: str) -> None:
 
     assert texts[0] == texts[1]
     assert texts[0].startswith(b"\x89PNG" if suffix == "png" else b"<?xml")
+
+
+_TIMES = "devices,time\n1,10\n2,5.5\n4,3\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_a_plot_takes_no_settings_from_the_current_folder(tmp_path: Path) -> None:
+    plots = []
+    for name in ("plain", "hostile"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "times.csv").write_text(_TIMES)
+    # The last line would end the command with a traceback: there is no such program.
+    (folder / "matplotlibrc").write_text("font.size: 30\naxes.facecolor: red\ntext.usetex: True\n")
+    for name in ("plain", "hostile"):
+        command = [sys.executable, "-m", "hccl_tools", "scaling", "report", "times.csv", "--plot", "p.svg"]
+        environ = {**os.environ, "MATPLOTLIBRC": "matplotlibrc"}
+        done = subprocess.run(
+            command, check=False, cwd=tmp_path / name, env=environ, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "wrote p.svg\n")
+        plots.append((tmp_path / name / "p.svg").read_bytes())
+
+    assert plots[0] == plots[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["$\\foo$", "$" + "x^{" * 60 + "}" * 60 + "$", "n" * 5000, "_a", "\x1b[31m"])
+def test_a_name_is_text_in_a_plot(command_line: CommandLine, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    command_line.write("times.csv", f"name,devices,time\n{name},1,10\n{name},2,6\nb,1,9\nb,2,5\n")
+
+    done = command_line("scaling", "report", "times.csv", "--plot", "p.svg")
+
+    assert (done.code, done.err) == (0, "wrote p.svg\n")
+
+
+@pytest.mark.parametrize("noun", ["sizes", "names"])
+def test_a_plot_of_too_many_figures_is_refused(command_line: CommandLine, noun: str) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [f"a,{n},{10_000 / n}" for n in range(1, 66)]
+    if noun == "names":
+        rows = [f"n{number},{size},{60 // size}" for number in range(21) for size in (1, 2)]
+    command_line.write("times.csv", "name,devices,time\n" + "\n".join(rows) + "\n")
+
+    done = command_line("scaling", "report", "times.csv", "--plot", "p.svg")
+
+    assert done.code == 2
+    number = 65 if noun == "sizes" else 21
+    assert f"the figures have {number} {noun}, and a plot shows at most" in done.sentence
+    assert command_line.names == ["times.csv"]
 
 
 WRONG = {

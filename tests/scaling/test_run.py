@@ -18,6 +18,8 @@ from hccl_tools import formats
 from hccl_tools.errors import UsageError
 from hccl_tools.scaling import series
 from hccl_tools.scaling.measuring import Measures, Observer
+from hccl_tools.scaling.single_run import _Lines
+from tests.support.growth import least
 from tests.support.jobs import MARK, eventually, none_left
 from tests.support.tables import table
 
@@ -388,3 +390,42 @@ def test_a_number_that_is_no_figure_is_not_measured() -> None:
         observer.line(line, 0)
 
     assert observer.result("rank_0.log") == {"throughput": 5, "metric": 0.5}
+
+
+@pytest.mark.slow
+def test_the_file_of_a_series_has_no_secrets_and_is_continued(command_line: CommandLine, work: str) -> None:
+    call = ["scaling", "run", N, "1,2"]
+    secret = ["--", *LAUNCH, "--env", "API_TOKEN=hf_secret1", work, "--password", "hunter2secret"]
+
+    first = command_line(*call, *secret)
+    text = Path("scaling.json").read_text()
+    again = command_line(*call, "--resume", *secret)
+
+    assert first.code == again.code == 0, first.err + again.err
+    assert "hf_secret1" not in text
+    assert "hunter2secret" not in text
+    assert "--password" in text
+
+
+def test_a_log_without_line_breaks_is_not_joined_at_each_read(tmp_path: Path) -> None:
+    log = tmp_path / "rank_0.log"
+    log.write_bytes(b"")
+    lines = _Lines(log)
+
+    def read(number: int) -> float:
+        def grow() -> None:
+            for _ in range(number):
+                with log.open("ab") as file:
+                    file.write(b"50%\r" * 5000)
+                assert lines.read(last=False) == []
+
+        return least(grow, tries=1)
+
+    read(10)
+    less = read(300)
+
+    assert read(600) < 4 * less
+    with log.open("ab") as file:
+        file.write(b"end\nlast")
+    first, last = lines.read(last=True)
+    assert (first[-3:], last) == ("end", "last")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,3 +50,13 @@ def least(run: Callable[[], object], tries: int = 3) -> float:
         if was_enabled:
             gc.enable()
     return min(spent)
+
+
+def memory(run: Callable[[], object]) -> int:
+    """Return the most memory that something takes at one time, in bytes."""
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -17,8 +17,8 @@ from benchmarks import broken
 from hccl_tools import formats, validate
 from hccl_tools.diagnostics import FORMATS, limit, render
 from hccl_tools.document.spans import find_spans
+from hccl_tools.formats.column_checks import SparseColumn
 from hccl_tools.rules.key_names import READ_KEYS
-from hccl_tools.table.sparse_column import SparseColumn
 from tests.support.tables import table
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from hccl_tools.document import links
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import WriteError
+from hccl_tools.notation.file_part import file_part
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def write(folder: str, found: dict[str, str]) -> list[str]:
 
 def file_name(host: str) -> str:
     """Return the name of the script of a host; characters such as a slash are percent-encoded."""
-    return f"remedies-{quote(host, safe='', errors='replace')}.sh"
+    return f"remedies-{file_part(host)}.sh"
 
 
 def _lines(one: HostFinding) -> Iterator[str]:

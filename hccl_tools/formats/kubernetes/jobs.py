@@ -11,7 +11,7 @@ import zlib
 from math import gcd
 from typing import TYPE_CHECKING, Any, Literal
 
-from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
+from hccl_tools.programs.environment import KEY_FILE_VARIABLE
 from hccl_tools.records import NamedTuple
 from hccl_tools.variables.rows import LOGIC_SUPER_POD
 

@@ -122,7 +122,11 @@ def tables_in(outer: Outer, wanted: str | None = None) -> list[TableText]:
             TableText(
                 data,
                 name,
-                origin._replace(extract=_extract_command(entry), object_command=_fetch_command(entry, outer)),
+                origin._replace(
+                    extract=_extract_command(entry),
+                    extracted=_extracted(entry),
+                    object_command=_fetch_command(entry, outer),
+                ),
             )
         )
     return found
@@ -242,7 +246,7 @@ def _as_text(entry: Entry, *, is_yaml: bool) -> str:
     read = "yaml.load(sys.stdin, yaml.BaseLoader)" if is_yaml else "json.load(sys.stdin)"
     imports = "import json, sys, yaml" if module == "yaml" else "import json, sys"
     program = f"{imports}; print(json.dumps({read}{parts}, indent=2))"
-    key, name, space = file_here(entry.key, _USUAL_FILE), named(entry.name, "NAME"), _namespace(entry)
+    key, name, space = _extracted(entry), named(entry.name, "NAME"), _namespace(entry)
     create = f"kubectl create configmap{space} {name} --from-file={key} --dry-run=client -o yaml"
     return (
         f"write the table to a file of its own: python3 -c {quote(program)} < FILE > {key}; then make the "
@@ -267,7 +271,11 @@ def _extract_command(entry: Entry) -> str:
     space = _namespace(entry)
     path = ".".join(("", str(entry.path[-2]), entry.key.replace(".", "\\.")))
     command = f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o jsonpath={quote(f'{{{path}}}')}"
-    return f"{command}{decode} > {file_here(entry.key, _USUAL_FILE)}"
+    return f"{command}{decode} > {_extracted(entry)}"
+
+
+def _extracted(entry: Entry) -> str:
+    return file_here(entry.key, _USUAL_FILE)
 
 
 def _namespace(entry: Entry) -> str:

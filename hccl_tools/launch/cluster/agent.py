@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.credentials import UnprovedAnswers
+from hccl_tools.launch.cluster.sent_output import SentOutput, token_of
 from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, STDOUT
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
 
     from hccl_tools.errors import HcclToolsError
+    from hccl_tools.launch.logs.terminal import Stream
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.protocol.connection import Connection
@@ -92,10 +94,13 @@ class AgentLink:
         try:
             search = _Search(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
             self._connection, self._early = search.connect(join_timeout)
+            self._search = search
         except LaunchError:
             self._parent.end_waiting_daemon()
             raise
         self._host = hosts.own_node_name()
+        #: Where the output of the ranks goes that are shown; ``None``: to standard output.
+        self.stream: Stream | None = None
         self._release_timeout = 0.0
         #: Whether this part ends on request, and therefore reports no cause.
         self._end_requested = False
@@ -120,18 +125,29 @@ class AgentLink:
         raise LaunchError(f"{self._host} has not received the table from the launcher")
 
     def begin(self, plan: Plan) -> None:
-        """Report that this host has begun its part, with its node name in Slurm."""
+        """Report that this host has begun its part, and open the way for the output that is shown."""
+        token = token_of(plan) if self._search.sends_output else ""
+        self._join(plan, token)
+        if not token:
+            return
+        if connection := self._search.connect_output(token):
+            self.stream = SentOutput(connection, plan)
+        else:
+            tell(f"hccl-tools: {self._host}: no second connection to the launcher, which is for the output")
+
+    def _join(self, plan: Plan, token: str = "") -> None:
+        """Report that this host takes part, with its node name in Slurm."""
         first = plan.local[0]
         self._host = first.host
         parent = (os.uname().nodename, self._parent.pid)
         self._connection.send(
-            Join(first.server_index, os.getpid(), parent, hosts.own_node_name(), plan.run_dir)
+            Join(first.server_index, os.getpid(), parent, hosts.own_node_name(), plan.run_dir, token)
         )
 
     def refuse(self, error: HcclToolsError, plan: Plan | None) -> None:
         """Report the error that prevents this host from starting its part; ``plan`` identifies the host."""
         if plan is not None:
-            self.begin(plan)
+            self._join(plan)
         self._connection.send(Ending(Cause.lost(self._host, "refused", error.message)))
 
     def watch(self, attempt: Attempt) -> None:
@@ -239,18 +255,25 @@ class AgentLink:
 class _Search:
     """The search for the launcher: another host, or another program, may have one of its addresses.
 
-    ``variable`` contains key, port and addresses; ``srun`` is Slurm's address of the launcher's host.
+    ``variable`` contains key, port and addresses, the last of which is ``STDOUT`` if output goes to standard
+    output; ``srun`` is Slurm's address of the launcher's host.
     """
 
     def __init__(self, variable: str, srun: str, silence: float) -> None:
         self._key, _, rest = variable.partition("@")
-        self._port, _, listed = rest.partition("@")
-        candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
-        self._addresses = [address for address in candidates if address] if self._port else []
+        self._port, _, rest = rest.partition("@")
+        listed = rest.split(",")
+        self.sends_output = STDOUT not in listed
+        candidates = dict.fromkeys((srun, *listed, "127.0.0.1"))
+        self._addresses = (
+            [address for address in candidates if address not in {"", STDOUT}] if self._port else []
+        )
         self._silence, self._host = silence, hosts.own_node_name()
         self._answers = UnprovedAnswers("")
         #: The number of connections that were accepted.
         self._answered = 0
+        #: The address that has led to the launcher.
+        self._found = ""
 
     def connect(self, seconds: float) -> tuple[Connection, list[Message]]:
         """Return a connection to the launcher, and the first messages.
@@ -269,19 +292,32 @@ class _Search:
                 raise self._unreachable()
             time.sleep(TIMING.retry)
 
-    def _try(self, address: str) -> tuple[Connection, list[Message]] | None:
-        connected = connect(
+    def connect_output(self, token: str) -> Connection | None:
+        """Return another connection to the launcher, for output; ``None`` on failure."""
+        connected = self._open(self._found, token)
+        if connected is None or proved(connected, TIMING.answer) is not None:
+            return connected
+        connected.close()
+        return None
+
+    def _open(self, address: str, output: str = "") -> Connection | None:
+        return connect(
             (address, int(self._port)),
             bytes.fromhex(self._key),
             silence=self._silence,
             seconds=TIMING.connect,
             largest=LARGEST_FROM_CONTROLLER,
+            output=output,
         )
+
+    def _try(self, address: str) -> tuple[Connection, list[Message]] | None:
+        connected = self._open(address)
         if connected is None:
             return None
         self._answered += 1
         messages = proved(connected, TIMING.answer)
         if messages is not None:
+            self._found = address
             return connected, messages
         line = self._answers.note(connected, int(self._port))
         connected.close()

@@ -29,8 +29,7 @@ from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.cluster.table_watch import TableWatch
 from hccl_tools.launch.planning import moved_pod, ports
 from hccl_tools.notation.printable import tell
-from hccl_tools.processes.pod import in_pod
-from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
+from hccl_tools.programs.environment import KEY_FILE_VARIABLE, in_pod
 from hccl_tools.runs import job_key
 from hccl_tools.table.fingerprint import fingerprint
 

@@ -22,10 +22,11 @@ from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
+from hccl_tools.launch.cluster.merged_output import MergedOutput
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, STDOUT
 from hccl_tools.launch.protocol.listener import Listener
 from hccl_tools.launch.protocol.messages import (
     Ending,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.protocol.listener import Guest
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.runs.job_report import HungRank
@@ -106,6 +108,7 @@ class Controller:
         self._reports = Reports()
         self._attempt: Attempt | None = None
         self._hangs: HangDecision | None = None
+        self._output: MergedOutput | None = None
         self._evidence = EvidenceRound(self._running, lambda: self._agents.broadcast(EvidenceTaken()))
 
     @property
@@ -113,7 +116,8 @@ class Controller:
         """The variables by which agents find the controller."""
         if not self._has_supervisors:
             return {LAUNCHER_VARIABLE: self._name}
-        return {LAUNCHER_VARIABLE: f"{self._key.hex()}@{self._port}@{','.join(self._addresses)}"}
+        addresses = [*self._addresses, *([] if engines.of(self._plan).merges_output else [STDOUT])]
+        return {LAUNCHER_VARIABLE: f"{self._key.hex()}@{self._port}@{','.join(addresses)}"}
 
     def watch(self, attempt: Attempt) -> None:
         """Accept agents, and end the attempt when one ends early or is lost."""
@@ -126,6 +130,9 @@ class Controller:
         if not self._has_supervisors:
             return  # Shims and ranks are on this host: the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents, self._evidence_timeout)
+        if engines.of(self._plan).merges_output:
+            self._output = MergedOutput(attempt, self._plan)
+            attempt.on_over.append(self._finish_output)
         missing_hosts.MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
         if self._hang_timeout is not None:
             self._hangs = HangDecision(
@@ -183,7 +190,14 @@ class Controller:
         self._order.close()
         self._listener.close()
 
+    def _finish_output(self) -> None:
+        if self._output is not None:
+            self._read_all()
+            self._output.finish(without=self._agents.gone.keys() - self._agents.done)
+
     def _disconnect(self) -> None:
+        if self._output is not None:
+            self._output.close()
         for agent in self._agents.connected:
             self._order.unregister(agent.descriptor)
             agent.connection.close()
@@ -260,6 +274,9 @@ class Controller:
 
     def _accept(self) -> None:
         for guest in self._listener.guests():
+            if guest.connection.output:
+                self._take_output(guest)
+                continue
             agent = Agent(guest.connection)
             if self._table is not None:
                 agent.connection.send_payload(self._table)
@@ -272,10 +289,18 @@ class Controller:
         if self._attempt is not None and (wait := self._listener.wait) is not None:
             self._attempt.call_later("listener", wait, self._accept)
 
+    def _take_output(self, guest: Guest) -> None:
+        if self._output is None:
+            guest.connection.close()
+        else:
+            self._output.shown.add(guest.connection, guest.messages)
+
     def _read_all(self) -> None:
         """Read all that agents have sent: an event that follows from the end of one may be handled first."""
         self._accept()
         self._read_ready()
+        if self._output is not None:
+            self._output.read_all()
 
     def _read_ready(self) -> None:
         for descriptor, events in self._order.poll(0):
@@ -326,6 +351,8 @@ class Controller:
         agent.pid, agent.parent = message.pid, message.parent
         if self._has_supervisors:
             hosts.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
+            if self._output is not None:
+                self._output.shown.expect(message.number, message.output)
             if self._ending is not None:
                 self._ending.agent_connected(agent)
 

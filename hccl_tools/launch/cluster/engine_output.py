@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.supervise.options import EngineRanks
+from hccl_tools.notation import named_lines
 from hccl_tools.processes import run_files
 from hccl_tools.runs import names, run_processes
 
@@ -55,10 +56,15 @@ def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], No
     Supervisors write to the engine's output, in which MPICH's messages about killed processes are hidden.
     """
     if plan.supervisor:
+        engine, name = engines.of(plan), engines.of(plan).processes(plan)[0].name
+        begin = named_lines.beginning(name) if engine.merges_output else b""
         # Here is only the engine; the supervisor of each host watches its ranks.
         alone = supervision.watch._replace(hang_warn=None, hang_timeout=None, evidence_timeout=0.0)
         return supervision._replace(
-            watch=alone, tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch
+            watch=alone,
+            tail=(0,),
+            hidden=tuple(begin + line for line in engine.hidden_output),
+            on_attempt=watch,
         )
     tail = supervision.tail
 

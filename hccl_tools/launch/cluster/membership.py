@@ -11,7 +11,7 @@ from hccl_tools.notation import masking
 from hccl_tools.notation.phrases import and_more, time_span
 from hccl_tools.notation.printable import one_line
 from hccl_tools.processes import timing
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

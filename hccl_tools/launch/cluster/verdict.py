@@ -16,6 +16,7 @@ from hccl_tools.launch.cluster.credentials import version_conflict
 from hccl_tools.launch.cluster.job_addresses import resolved
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import Cause, RankEnd
+from hccl_tools.notation.named_lines import OURS
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
@@ -185,8 +186,9 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
 
 
 def _said(plan: Plan, engine: RankEnd) -> list[str]:
-    """Return the last lines of an engine."""
-    return excerpt.log_end(os.path.join(plan.run_dir, names.ENGINE_ERRORS)) + excerpt.log_end(engine.log)
+    """Return the last lines of an engine, as it has written them."""
+    said = [line.removeprefix(OURS.decode()) for line in excerpt.log_end(engine.log)]
+    return excerpt.log_end(os.path.join(plan.run_dir, names.ENGINE_ERRORS)) + said
 
 
 def _unreported(plan: Plan, reports: Reports) -> list[int]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
 from hccl_tools.host.local_addresses import is_this_host
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.named_lines import MOST_SAID, NamedLines
 from hccl_tools.remote.connection import READY, Connection, serve
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ except OSError as error:
 """
 #: A longer line is shown in parts.
 _LONGEST_LINE = 1 << 20
-#: Bytes of messages of a host without a rank that is shown, and of ssh about a host.
-_MOST_SAID = 1 << 16
 #: Seconds from SIGTERM to SIGKILL of the connections.
 _GRACE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.01
@@ -52,21 +50,20 @@ _PAUSE_SECONDS = 0.01
 class _Host(Connection):
     """One host; of what ssh says about it, the beginning is passed on."""
 
-    _rest = b""
-
-    def __init__(self, host: str, argv: Sequence[str], selector: selectors.BaseSelector, job: bytes) -> None:
-        self._host, self._left = host, _MOST_SAID
+    def __init__(self, _host: str, argv: Sequence[str], selector: selectors.BaseSelector, job: bytes) -> None:
         super().__init__(argv, selector, job, stderr=subprocess.PIPE)
 
     def _read_errors(self, pipe: IO[bytes]) -> None:
         before, self.errors = self.errors, b""
         super()._read_errors(pipe)
-        _write(2, self.errors[: max(0, _MOST_SAID - len(before))])
-        self.errors = (before + self.errors)[:_MOST_SAID]
+        _write(2, self.errors[: max(0, MOST_SAID - len(before))])
+        self.errors = (before + self.errors)[:MOST_SAID]
 
 
 class _Shown(_Host):
     """A host with a rank that is shown: its output is that of the rank, and is passed on as it is."""
+
+    _rest = b""
 
     def received(self, data: bytes) -> None:
         """Write complete lines, so that no line of one host splits a line of another."""
@@ -81,24 +78,13 @@ class _Shown(_Host):
 class _Quiet(_Host):
     """A host without a rank that is shown: the messages of its launcher are passed on, as its own."""
 
-    _is_cut = False
+    def __init__(self, host: str, argv: Sequence[str], selector: selectors.BaseSelector, job: bytes) -> None:
+        self._lines = NamedLines(host)
+        super().__init__(host, argv, selector, job)
 
     def received(self, data: bytes) -> None:
         """Write complete lines, escaped, each with the name of the host; what is too much is left out."""
-        kept = data[: self._left]
-        self._left -= len(kept)
-        *lines, self._rest = (self._rest + kept).split(b"\n")
-        if not kept:
-            lines, self._rest = [*lines, self._rest], b""
-        if len(kept) < len(data) and not self._is_cut:
-            self._is_cut = True
-            lines.append(b"the rest of its output is left out")
-        _write(1, b"".join(self._named(line) for line in lines if line))
-
-    def _named(self, line: bytes) -> bytes:
-        text = escaped(line.decode(errors="replace"))
-        own = f"hccl-tools: {self._host}: "
-        return f"{text if text.startswith(own) else own + text}\n".encode(errors="replace")
+        _write(1, self._lines.take(data))
 
 
 def _write(descriptor: int, data: bytes) -> None:

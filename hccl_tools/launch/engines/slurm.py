@@ -13,9 +13,9 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines.engine import Engine, Located
 from hccl_tools.notation.phrases import named
 from hccl_tools.processes import procfs
+from hccl_tools.programs.environment import without_key
 from hccl_tools.programs.lookup import ProgramMissingError, on_path
 from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
-from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -35,6 +35,8 @@ class Ssh(Engine):
     takes_colons = True
     waits_for_lost_hosts = True
     uses_ssh = True
+    #: Its program names the hosts in their output, which ssh encrypts.
+    merges_output = False
     queries_with = "ssh"
     process = SshProcess
 

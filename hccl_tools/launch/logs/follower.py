@@ -166,7 +166,7 @@ class Followers:
             prefix = f"[rank {rank}] ".encode()
             if self._color:
                 prefix = b"\x1b[%dm%s\x1b[0m" % (_COLORS[rank % len(_COLORS)], prefix)
-        live = self._stream.is_terminal and (self._alone or self._prefixed)
+        live = self._stream.is_live and (self._alone or self._prefixed)
         try:
             follower = Follower(path, prefix, live=live, hidden=self._hidden)
         except OSError as error:  # The rank has replaced its log at once.

@@ -26,10 +26,14 @@ _ERASE = b"\r\x1b[K"
 
 
 class Stream:
-    """One of the launcher's standard outputs."""
+    """One of the launcher's standard outputs.
+
+    Attributes:
+        is_live: Whether incomplete lines are of use there.
+    """
 
     def __init__(self, descriptor: int) -> None:
-        self.is_terminal = os.isatty(descriptor)
+        self.is_terminal = self.is_live = os.isatty(descriptor)
         self.closed = False
         self.midline = False
         self._waiting = bytearray()
@@ -147,16 +151,23 @@ class Console:
     """
 
     def __init__(
-        self, *, color: bool | None = None, progress: bool | None = None, out: int = 1, err: int = 2
+        self,
+        *,
+        color: bool | None = None,
+        progress: bool | None = None,
+        out: int = 1,
+        err: int = 2,
+        instead: Stream | None = None,
     ) -> None:
         """Prepare both streams.
 
         Args:
             color: Whether to colour; ``None``: in the foreground of a terminal, without NO_COLOR.
             progress: Whether to show a progress line; ``None``: in the foreground of a terminal.
+            instead: A stream that replaces both.
         """
-        self.out = Stream(out)
-        self.err = self.out if _same_place(out, err) else Stream(err)
+        self.out = instead or Stream(out)
+        self.err = self.out if instead or _same_place(out, err) else Stream(err)
         plain = os.environ.get("TERM", "dumb") == "dumb"
         front = _in_foreground(out if self.out.is_terminal else err)
         if color is None:

@@ -24,6 +24,8 @@ class Join(NamedTuple):
         parent: Host and process id of the agent's parent.
         node: The host's name in Slurm, else its own.
         run_dir: The host's run directory; its path may differ between hosts.
+        output: A random token, if this host sends the output of its ranks that are shown over a connection
+            of its own. That connection names the token, so that no other host can write in its place.
     """
 
     number: Index
@@ -31,6 +33,7 @@ class Join(NamedTuple):
     parent: tuple[str, Count]
     node: str = ""
     run_dir: OsText = ""
+    output: str = ""
 
 
 class EndedByEngine(NamedTuple):

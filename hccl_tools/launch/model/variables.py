@@ -8,9 +8,10 @@ TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Where the launcher listens: for other hosts key, port and addresses, separated by ``@``; for shims the name
-#: of a local socket.
+#: Where the launcher listens: for other hosts key, port and addresses, separated by ``@``, with ``STDOUT``
+#: after the addresses if agents write to standard output; for shims the name of a local socket.
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
+STDOUT = "stdout"
 #: The ``--rank-table`` value for a table that the launcher sends.
 TABLE_FROM_LAUNCHER = "@launcher"
 #: The directory in which CANN writes the logs of a process. CANN creates the directory.

@@ -14,7 +14,7 @@ from hccl_tools.host.recognition import recognise
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 from hccl_tools.table.addresses import is_loopback, is_simulated
 
 if TYPE_CHECKING:

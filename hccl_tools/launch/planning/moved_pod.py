@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.planning.local_server import EarlierTableError
 from hccl_tools.notation.printable import tell
-from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.environment import in_pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable

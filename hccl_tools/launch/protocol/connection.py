@@ -109,9 +109,19 @@ class Connection:
         return self._session.is_proved
 
     @property
+    def output(self) -> str:
+        """The token of an agent, if this connection is for the output of its ranks; "" for a conversation."""
+        return self._session.output
+
+    @property
     def problem(self) -> Problem | None:
         """Why the session has ended, ``None`` while it continues or if the peer has disconnected."""
         return self._session.problem
+
+    def wait_for_reader(self) -> None:
+        """Keep the connection to a peer that answers but has stopped reading, for any time."""
+        with suppress(OSError):
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0)
 
     def send(self, message: Message) -> None:
         """Queue a message and send as much as the kernel accepts now."""
@@ -257,9 +267,12 @@ def broadcast(connections: Iterable[Connection], message: Message) -> None:
 
 
 def connect(
-    address: tuple[str, int], key: bytes, *, silence: float, seconds: float, largest: int
+    address: tuple[str, int], key: bytes, *, silence: float, seconds: float, largest: int, output: str = ""
 ) -> Connection | None:
-    """Connect to a listening launcher; return ``None`` on failure."""
+    """Connect to a listening launcher; return ``None`` on failure.
+
+    ``output`` is the token of a connection for output; see ``Join.output``.
+    """
     try:
         connected = socket.create_connection(address, timeout=seconds)
     except OSError:
@@ -269,7 +282,7 @@ def connect(
     except OSError:  # It has disconnected.
         connected.close()
         return None
-    session = Session(key, listens=False, largest=largest, dialled=endpoint(peer))
+    session = Session(key, listens=False, largest=largest, dialled=endpoint(peer), output=output)
     return Connection(connected, session, silence, peer)
 
 

@@ -32,6 +32,8 @@ LARGEST = 1 << 20
 LARGEST_FROM_CONTROLLER = 256 << 20
 #: In bytes: longer JSON is packed.
 _LONGEST_UNPACKED = 1 << 12
+#: Before the data of ``Written``, which is not converted: a rank may write gigabytes.
+_PLAIN = b"="
 #: The slowest level: a table is packed once, and sent to each host. It makes it smaller by a fifth.
 _LEVEL = 9
 #: In bytes: a larger content is not copied.
@@ -82,6 +84,12 @@ class Start(NamedTuple):
 
     restart: Count = 0
     run_dirs: Mapping[Count, OsText] = {}
+
+
+class Written(NamedTuple):
+    """Agent: what the ranks of this host that are shown have written; on a connection for this alone."""
+
+    data: bytes
 
 
 class Ending(NamedTuple):
@@ -150,13 +158,15 @@ class Leave(NamedTuple):
 
 
 Message: TypeAlias = (
-    "Table | Join | Ready | Waiting | Refused | Start | Ending | EndedByEngine | Ended | End | Kill | Heard "
-    "| Quiet | Look | Hung | EvidenceTaken | Release | Leave"
+    "Table | Join | Ready | Waiting | Refused | Start | Written | Ending | EndedByEngine | Ended | End "
+    "| Kill | Heard | Quiet | Look | Hung | EvidenceTaken | Release | Leave"
 )
 
 
 def to_bytes(message: Message) -> bytes:
-    """Return a message as JSON, packed if it is long."""
+    """Return a message as JSON, packed if it is long; what ranks have written as it is."""
+    if isinstance(message, Written):
+        return _PLAIN + message.data
     content = to_json(message, tagged=True)
     return content if len(content) <= _LONGEST_UNPACKED else zlib.compress(content, _LEVEL)
 
@@ -167,6 +177,8 @@ def from_bytes(content: bytes, largest: int = LARGEST) -> Message:
     Raises:
         DecodeError: The bytes are not a message of this version.
     """
+    if content.startswith(_PLAIN):
+        return Written(content[len(_PLAIN) :])
     data = content if content.startswith(b"{") else _unpacked(content, largest)
     message: Message = codec.decode_as("Message", __name__, codec.parse(data))
     return message

@@ -4,7 +4,7 @@ A frame is a length of 4 bytes (big-endian) and a content. The handshake has thr
 
 1. listener: protocol, version, nonce, and whether the listener has a job key
 2. connecting side: version, nonce, whether it has a job key, the address and port to which it has connected,
-   and a proof
+   the token of a connection for output, and a proof
 3. listener: its proof, or the reason why it refuses
 
 A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. What a
@@ -31,6 +31,7 @@ from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.records import Port
@@ -41,6 +42,7 @@ _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
 #: The version is shown before the peer is authenticated: it must be too short for a sentence.
 _LONGEST_VERSION = 32
+_LONGEST_TOKEN = 64
 _INVALID = (DecodeError, ValueError, RecursionError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
@@ -86,8 +88,11 @@ class _About(NamedTuple):
     nonce: str
     keyed: bool
     to: tuple[str, Port] | None = None
+    output: str = ""
 
     def check(self) -> str:
+        if len(self.output) > _LONGEST_TOKEN:
+            return "output: this is too long for a token"
         return _why_invalid(self.version, self.nonce)
 
 
@@ -117,6 +122,8 @@ class Session:
     Attributes:
         is_proved: Whether both sides have proved that they have the same key.
         outgoing: The bytes to send.
+        output: The token of an agent, if this is its connection for the output of the ranks that are shown;
+            see ``Join.output``. "" for a conversation.
         problem: Why the session has ended; ``None`` while it continues.
     """
 
@@ -136,6 +143,7 @@ class Session:
         "_transcript",
         "is_proved",
         "outgoing",
+        "output",
         "problem",
     )
 
@@ -146,15 +154,17 @@ class Session:
         listens: bool,
         largest: int = messages.LARGEST,
         dialled: tuple[str, int] = ("", 0),
+        output: str = "",
         is_here: Callable[[str, int], bool] = lambda _address, _port: True,
     ) -> None:
         """Begin a session.
 
         ``key`` is empty if the job has no key, ``None`` if the kernel identifies the peer. ``largest`` is the
         limit on a message from the peer, in bytes. ``dialled`` is the address and port to which a connecting
-        side has connected; the listener's ``is_here`` tells whether they lead to it without a relay.
+        side has connected; the listener's ``is_here`` tells whether they lead to it without a relay. The
+        connecting side also sets ``output``.
         """
-        self._dialled, self._is_here = dialled, is_here
+        self._dialled, self._is_here, self.output = dialled, is_here, output
         self._key, self._listens, self._largest = key, listens, largest
         self._inbox, self.outgoing = bytearray(), Outgoing()
         self._transcript, self._peer_version = b"", ""
@@ -252,7 +262,8 @@ class Session:
             self._end("version", challenge.version)
             return
         self._note(frame)
-        about = plain(_About(__version__, os.urandom(_NONCE).hex(), bool(self._key), self._dialled))
+        nonce = os.urandom(_NONCE).hex()
+        about = plain(_About(__version__, nonce, bool(self._key), self._dialled, self.output))
         self._note(about)
         self._send_frame(_json({"about": about, "proof": self._proof(b"connecting").hex()}))
         self._peer_version = challenge.version
@@ -270,6 +281,7 @@ class Session:
             self.refuse("elsewhere")  # Versions that do not send it are named by their version.
         else:
             self._send_frame(_json({"proof": self._proof(b"listening").hex()}))
+            self.output = about.output
             self._prove()
             if about.version != __version__:
                 self._end("version", about.version)
@@ -315,13 +327,16 @@ def _json(frame: dict[str, Any]) -> bytes:
     return json.dumps(frame, sort_keys=True).encode()
 
 
-def _mac(key: bytes, data: bytes) -> bytes:
+def _hmac() -> ModuleType:
     import hmac  # noqa: PLC0415  (3 ms; it loads OpenSSL, 5 ms; the ranks of one host need no key)
 
-    return hmac.digest(key, data, "sha256")
+    return hmac
+
+
+def _mac(key: bytes, data: bytes) -> bytes:
+    made: bytes = _hmac().digest(key, data, "sha256")
+    return made
 
 
 def _is_equal(mac: bytes, claimed: str) -> bool:
-    import hmac  # noqa: PLC0415  (3 ms)
-
-    return hmac.compare_digest(mac, bytes.fromhex(claimed))
+    return bool(_hmac().compare_digest(mac, bytes.fromhex(claimed)))

@@ -25,6 +25,7 @@ from hccl_tools.launch.protocol.messages import (
     Start,
     Table,
     Waiting,
+    Written,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ FIRST = "connected"
 
 #: The messages of an agent: by its state, each with its next state.
 AGENT: Mapping[str, Mapping[type, str]] = {
-    FIRST: {Join: "joined", Ending: "left"},
+    FIRST: {Join: "joined", Ending: "left", Written: "writing"},
     "joined": {
         Ready: "running",
         Refused: "left",
@@ -76,6 +77,7 @@ AGENT: Mapping[str, Mapping[type, str]] = {
         EvidenceTaken: "ended",
     },
     "left": {},
+    "writing": {Written: "writing"},
 }
 
 #: The messages of the controller: by its state towards this agent, each with its next state.

@@ -51,6 +51,8 @@ class Attempt:
         share_evidence: Tells the other hosts that this one has taken its evidence, or takes none, and calls a
             function when all have; ``None``: there are none.
         describe_ranks: Calls a function with what the ranks of this host do; ``None`` without a watch.
+        pipes: Pipes that the keeper gives to a process in place of its log and errors, by their paths in
+            /proc and by the number of the rank.
         helpers: Programs that the launcher has started for itself; it kills them when the job ends.
     """
 
@@ -70,6 +72,7 @@ class Attempt:
         self.state = JobState(ends, grace=grace, scheduler_wait=scheduler_wait, now=self._began)
         self.keeper, self.signals = keeper, signals
         self.console, self.followers = console, followers
+        self.pipes = dict[int, tuple[str, str]]()
         self.helpers = list[received.Helper]()
         self.stacks = dict[int, "Stack"]()
         self._followed = followed

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.logs.follower import Style
+    from hccl_tools.launch.logs.terminal import Stream
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import RankProcess, Tail
     from hccl_tools.launch.supervise.attempt import Attempt
@@ -91,6 +92,8 @@ class Supervision(NamedTuple):
     color: bool | None = None
     #: Whether to show a progress line; ``None``: in the foreground of a terminal.
     progress: bool | None = None
+    #: Where output and messages go in place of standard output and error.
+    stream: Stream | None = None
     #: The number of this restart, if another supervisor counts the restarts.
     restart: int = 0
     #: Seconds for the scheduler to exit after the ranks.

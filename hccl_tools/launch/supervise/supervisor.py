@@ -82,7 +82,7 @@ class HostSupervision:
         run_files.hold(self.run_dir)
         self.environment, self.options = environment, options
         self.restarts = Restarts(options.watch)
-        self.console = Console(color=options.color, progress=options.progress)
+        self.console = Console(color=options.color, progress=options.progress, instead=options.stream)
         self.reporter = Reporter(
             self.run_dir, options, self.console, several=sum(map(self.is_shown, processes)) > 1
         )
@@ -154,7 +154,7 @@ class HostSupervision:
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         environment = of_restart(self.environment, options.restart + restart)
-        keeper.start_tasks(self.tasks(ends), environment, self.working_dir, *stdin)
+        keeper.start_tasks(self.tasks(ends, attempt.pipes), environment, self.working_dir, *stdin)
         peers = options.join_peers and options.join_peers(
             attempt,
             run_dir=self.run_dir,
@@ -236,8 +236,8 @@ class HostSupervision:
             limit, longest = self.options.watch.timeout, attempt.state.longest_end
             attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {longest:g} s)")
 
-    def tasks(self, ends: list[RankEnd]) -> list[Task]:
-        """Return the tasks for the keeper."""
+    def tasks(self, ends: list[RankEnd], pipes: Mapping[int, tuple[str, str]]) -> list[Task]:
+        """Return the tasks for the keeper; ``pipes`` as of ``Attempt``."""
         found: dict[tuple[str, str], str] = {}
         tasks = []
         for end in ends:
@@ -248,7 +248,9 @@ class HostSupervision:
                 found[key] = find_program(*key)
             cpus = tuple((self.options.cpus or {}).get(process.rank, ()))
             errors = process.errors and os.path.join(self.run_dir, process.errors)
-            tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus, errors))
+            log, errors = pipes.get(process.rank, (end.log, errors))
+            is_piped = process.rank in pipes
+            tasks.append(Task(found[key], process.argv, process.environment, log, cpus, errors, is_piped))
         return tasks
 
 

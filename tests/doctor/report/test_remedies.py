@@ -96,7 +96,7 @@ def test_each_host_gets_its_own_findings(tmp_path: Path) -> None:
 
     written = remedies.write(str(tmp_path / "new" / "folder"), remedies.scripts(result))
 
-    assert [Path(one).name for one in written] == ["remedies-node1.sh", "remedies-..%2Fn%202.sh"]
+    assert [Path(one).name for one in written] == ["remedies-node1.sh", "remedies-%2E.%2Fn%202.sh"]
     assert [run(Path(one).read_text()) for one in written] == ["1|2|", "2|"]
     assert all(os.access(one, os.X_OK) for one in written)
     assert len(list(tmp_path.rglob("*.sh"))) == 2

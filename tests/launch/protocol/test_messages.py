@@ -31,6 +31,7 @@ from hccl_tools.launch.protocol.messages import (
     Start,
     Table,
     Waiting,
+    Written,
     from_bytes,
     to_bytes,
 )
@@ -53,7 +54,7 @@ CAUSE = st.builds(
 EXIT = RankExit(3, 1234, 9, 1.5, was_terminated=False, log="rank_3.log")
 MESSAGES = st.one_of(
     st.builds(Table, st.binary(max_size=200) | st.binary(min_size=5000, max_size=5000)),
-    st.builds(Join, NUMBER, INDEX, st.tuples(TEXT, INDEX), TEXT, TEXT),
+    st.builds(Join, NUMBER, INDEX, st.tuples(TEXT, INDEX), TEXT, TEXT, TEXT),
     st.builds(Ready, INDEX, st.dictionaries(TEXT, TEXT)),
     st.builds(Waiting, st.lists(TEXT).map(tuple), INDEX, SECONDS, st.lists(TEXT).map(tuple)),
     st.builds(Refused, TEXT, INDEX),
@@ -70,6 +71,14 @@ MESSAGES = st.one_of(
 @given(MESSAGES)
 def test_every_message_is_read_as_it_was_written(message: Message) -> None:
     assert from_bytes(to_bytes(message)) == message
+
+
+@given(st.binary(max_size=200))
+def test_what_ranks_have_written_is_not_converted(data: bytes) -> None:
+    content = to_bytes(Written(data))
+
+    assert content[1:] == data
+    assert from_bytes(content) == Written(data)
 
 
 _ANY = st.recursive(

@@ -196,6 +196,27 @@ def test_the_address_that_was_dialled_cannot_be_changed_on_the_way() -> None:
     assert (here.problem, here.is_proved) == (session.Problem("key"), False)
 
 
+def test_the_token_of_a_connection_for_output_is_part_of_the_proof() -> None:
+    here, there = Session(KEY, listens=True), Session(KEY, listens=False, output="a" * 32)
+    there.receive(taken(here))
+    changed = json.loads(taken(there)[4:])
+    other = Session(KEY, listens=False, output="a" * 32)
+    whole = Session(KEY, listens=True)
+    converse(whole, other)
+    changed["about"]["output"] = "b" * 32
+    here.receive(framed(changed))
+
+    assert (whole.output, whole.is_proved) == ("a" * 32, True)
+    assert (here.output, here.problem) == ("", session.Problem("key"))
+
+
+def test_a_token_has_a_limit() -> None:
+    here, there = Session(KEY, listens=True), Session(KEY, listens=False, output="a" * 65)
+    converse(here, there)
+
+    assert here.problem == session.Problem("protocol")
+
+
 @pytest.mark.parametrize("to", [[], ["10.0.0.1"], [1, 2], ["10.0.0.1", "18118"], "10.0.0.1"])
 def test_an_invalid_address_ends_the_session(to: object) -> None:
     here, there = pair()

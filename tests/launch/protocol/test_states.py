@@ -30,6 +30,7 @@ from hccl_tools.launch.protocol.messages import (
     Start,
     Table,
     Waiting,
+    Written,
 )
 from hccl_tools.launch.protocol.session import Session
 
@@ -42,7 +43,7 @@ EXAMPLES: dict[type, Message] = {
     for each in (
         Table(b"{}"), Join(1, 2, ("", 0)), Ready(), Waiting(("host-b",)), Refused("no device"), Start(),
         Ending(CAUSE), EndedByEngine(), Ended(), End(CAUSE), Kill(), Heard(), Release(), Leave(),
-        Quiet(2.5), Look(), Hung(), EvidenceTaken(),
+        Quiet(2.5), Look(), Hung(), EvidenceTaken(), Written(b"a"),
     )
 }  # fmt: skip
 SENDERS = {"Agent": states.AGENT, "Controller": states.CONTROLLER}

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools.host import host_tools
 from hccl_tools.processes import signals
-from hccl_tools.programs.without_key import KEY_VARIABLES, without_key
+from hccl_tools.programs.environment import KEY_VARIABLES, without_key
 from tests.support.import_graph import MODULES, tree_of
 
 #: Modules that start launchers, ranks or parts of this tool, which need it or get their own variables.
