@@ -43,7 +43,7 @@ REVIEWED = {
     ("hccl_tools.cli.launch_kubernetes", "loaded.product"): "the name of a product",
     ("hccl_tools.document.places_in_text", "first"): "a number",
     ("hccl_tools.rules.document", "product.name"): "the name of a product",
-    ("hccl_tools.rules.document", "_file_names(len(value))"): "letters that stand for files",
+    ("hccl_tools.rules.other_documents", "_file_names(len(value))"): "letters that stand for files",
     ("hccl_tools.rules.hosts", "device"): "a number",
     ("hccl_tools.rules.lab_hosts", "device"): "a number",
     ("hccl_tools.rules.repeated_addresses", "_BOOT_ID"): "a command without values",

@@ -29,8 +29,8 @@ from hccl_tools.variables.rows import OWN_ADDRESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hccl_tools.diagnostics.registry import Selection
     from hccl_tools.doctor import run_checks
-    from hccl_tools.doctor.registry import Selection
     from hccl_tools.host.observation import Observation
 
     Seen = dict[str, Observation]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.registry import Selection
     from hccl_tools.doctor import run_checks
     from hccl_tools.doctor.findings import Examination
     from hccl_tools.gathering.failures import Failure
@@ -188,7 +189,7 @@ def observed(
 
 
 def pings_of(
-    selection: registry.Selection, of_npus: Mapping[str, bool], *, cpu: bool
+    selection: Selection, of_npus: Mapping[str, bool], *, cpu: bool
 ) -> Literal["none", "next", "all"]:
     """Return who pings whom; ``of_npus``: which options that ask NPUs are given, by name.
 
@@ -202,7 +203,7 @@ def pings_of(
     return "none" if cpu else pings(selection, every=of_npus["--full"])
 
 
-def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
+def pings(selection: Selection, *, every: bool) -> Literal["none", "next", "all"]:
     """Return which host pings which; empty if the results are not reported."""
     checks = (one for one in registry.all_checks().values() if one.id.startswith(ping_results.FAMILY))
     if not any(selection.keeps(one.id, one.name) for one in checks if one.id not in CHECKS):

@@ -17,7 +17,7 @@ from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.document.reading import is_stream
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats import StructureError, xllm
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import OTHER_FILES
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
 from hccl_tools.show import description, host_files, service
@@ -104,7 +104,7 @@ def command(
     file = chosen_table.from_environment() if file is None else file
     wait_option.wait_for(file, wait)
     report = _checked(file, product)
-    if report.format in READERS and report.document is not None:
+    if report.format in OTHER_FILES and report.document is not None:
         further = {"--fingerprint": only_hash, f"-f {output}": output == "matrix" or is_picture}
         given_too = [*named, *(name for name in further if further[name])]
         _show_host_file(report, file, output, given_too, unfold=unfold)
@@ -150,14 +150,13 @@ def _checked(file: str, product: str | None) -> Report:
 
 def _show_host_file(report: Report, file: str, output: str, given: list[str], *, unfold: bool) -> None:
     """Show an endpoint file, a root info or a service table, of which no part can be selected."""
-    noun = READERS[report.format or ""][1]
     if given:
         message = f"{given[0]} does not apply to {report.file}: it is not a rank table"
         raise UsageError(message, hint=f"omit {given[0]}")
     value = report.document.value if report.document is not None else None
     if not isinstance(value, dict):
         raise TableError(f"{report.file} cannot be shown", lines=_findings(report))
-    _note_errors(report, noun, file)
+    _note_errors(report, report.noun, file)
     path = None if is_stream(file) or report.origin is not None else file
     if report.is_service:
         whole = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import ReportOptions, place
@@ -165,8 +166,6 @@ def _places(shown: Sequence[Placed], number: int, options: ReportOptions) -> lis
     """Return the lines that list the places of several equal findings; none for a single finding."""
     if number == 1:
         return []
-    from textwrap import wrap  # noqa: PLC0415  (0.7 ms; few tables have equal findings)
-
     places = [
         f"{one.place.start.line}:{one.place.start.column}" if one.place else one.finding.pointer or "/"
         for one in shown

@@ -6,12 +6,10 @@ it never asks the host, raises, prints or sorts. Its docstring says what is aske
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from hccl_tools.errors import UsageError
-from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.diagnostics.registry import Registry, Selection
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -122,7 +120,7 @@ class Check(NamedTuple):
         return cleandoc(self.find.__doc__ or "").partition("\n")[2].strip()
 
 
-_CHECKS: dict[str, Check] = {}
+_CHECKS = Registry[Check]("hccl_tools.doctor")
 
 
 def check(
@@ -143,12 +141,11 @@ def check(
     """Declare a check; see :class:`Check`."""
 
     def declare(find: _Find) -> _Find:
-        if check_id in _CHECKS:
-            raise ValueError(f"{check_id} is both {_CHECKS[check_id].name} and {name}")
-        _CHECKS[check_id] = Check(
+        declared = Check(
             check_id, name, consequence, remedy, source, find, products, example, quick, between, commands,
             of_npus, explains,
         )  # fmt: skip
+        _CHECKS.declare(check_id, name, declared)
         return find
 
     return declare
@@ -156,22 +153,16 @@ def check(
 
 def all_checks() -> dict[str, Check]:
     """Return every check by id, in the order of the ids."""
-    return _loaded(_MODULES)
+    return _CHECKS.of(_MODULES)
 
 
 def quick_checks() -> dict[str, Check]:
     """Return the checks before every start, by id, without loading the others."""
-    return {check_id: one for check_id, one in _loaded(_QUICK_MODULES).items() if one.quick}
-
-
-def _loaded(modules: Sequence[str]) -> dict[str, Check]:
-    for module in modules:
-        import_module(f"hccl_tools.doctor.{module}")
-    return dict(sorted(_CHECKS.items()))
+    return {check_id: one for check_id, one in _CHECKS.of(_QUICK_MODULES).items() if one.quick}
 
 
 def selection(select: Sequence[str], ignore: Sequence[str], rules: Iterable[tuple[str, str]]) -> Selection:
-    """Return the selection by ids, prefixes (``HCD2``) or names.
+    """Return the selection of checks.
 
     Args:
         rules: Id and name of the rules of ``validate`` that doctor applies.
@@ -179,31 +170,8 @@ def selection(select: Sequence[str], ignore: Sequence[str], rules: Iterable[tupl
     Raises:
         UsageError: A selector matches nothing.
     """
-    known = [*((one.id, one.name) for one in all_checks().values()), *rules]
-    for selector in (*select, *ignore):
-        if not any(_fits(check_id, name, selector) for check_id, name in known):
-            hint = f"{did_you_mean(selector, (text for pair in known for text in pair))} "
-            raise UsageError(
-                f'no check matches "{selector}"', hint=f"{hint}`hccl-tools doctor --list` lists all".lstrip()
-            )
-    return Selection(tuple(select), tuple(ignore))
-
-
-class Selection(NamedTuple):
-    """The selectors of ``--select`` and ``--ignore``."""
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-    def keeps(self, check_id: str, name: str) -> bool:
-        """Return whether the findings of a check are reported."""
-        wanted = not self.select or any(_fits(check_id, name, one) for one in self.select)
-        return wanted and not self.ignores(check_id, name)
-
-    def ignores(self, check_id: str, name: str) -> bool:
-        """Return whether ``--ignore`` leaves the findings of a check out."""
-        return any(_fits(check_id, name, one) for one in self.ignore)
-
-
-def _fits(check_id: str, name: str, selector: str) -> bool:
-    return name == selector or check_id.startswith(selector.upper())
+    found = Selection(tuple(select), tuple(ignore))
+    if select or ignore:
+        known = [*((one.id, one.name) for one in all_checks().values()), *rules]
+        found.require_known(known, "check", "`hccl-tools doctor --list` lists all")
+    return found

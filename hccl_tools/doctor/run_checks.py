@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.doctor.registry import Selection
+    from hccl_tools.diagnostics.registry import Selection
     from hccl_tools.table.model import RankTable
 
 

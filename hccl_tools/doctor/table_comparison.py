@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.doctor.findings import HostFinding, Place
+from hccl_tools.formats.file_kinds import LOCAL
 from hccl_tools.host.facts import DeviceState, HostState
-from hccl_tools.rules.registry import LOCAL, rules_for
+from hccl_tools.rules.registry import rules_for
 from hccl_tools.validation.local_check import compare
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _WRONG_ADDRESS, _STALE_CONF = "HCC431", "HCC641"
 
 def rules() -> list[tuple[str, str]]:
     """Return id and name of the rules that compare a table with a host."""
-    return [(one.facts.id, one.facts.name) for one in rules_for(LOCAL[0])]
+    return [(one.facts.id, one.facts.name) for one in rules_for(LOCAL.name)]
 
 
 def host_state(seen: Observation) -> HostState:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.document import links
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.files.outputs import parse_mode
+from hccl_tools.formats.file_kinds import TARGETS as NAMES
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.registry import TARGETS as NAMES
 from hccl_tools.validation.target_check import for_target
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import read_file
 from hccl_tools.errors import InputError
-from hccl_tools.formats.host_files import ENDPOINT_NAME
+from hccl_tools.formats.file_kinds import ENDPOINT_NAME
 from hccl_tools.records import NamedTuple
 
 VERSION = "1.3"

@@ -135,3 +135,8 @@ class Violations:
 
         compiled(table_format).judge(value, note if left_out is None else note_others)
         self.counts = Counter(counts)
+
+    @property
+    def known_keys(self) -> frozenset[str]:
+        """All keys that the schema describes."""
+        return keys_of(self.table_format)

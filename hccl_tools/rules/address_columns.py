@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules import job_variables
 from hccl_tools.rules.registry import shared
 from hccl_tools.table.addresses import AF_INET, FAMILIES, UNSET, is_unset, joined_ipv4, packed
@@ -87,25 +88,44 @@ def split_addresses(value: Any) -> list[str]:
     return parts if parts[-1] else parts[:-1]
 
 
+class PlainAddresses(NamedTuple):
+    """The addresses of devices that have exactly one valid address each, which no other device has.
+
+    Attributes:
+        lines: All of them, each after a line break.
+        ipv4: All of them in network order, without anything between; ``None`` if not all are IPv4.
+        families: Their address families.
+    """
+
+    lines: str
+    ipv4: bytes | None
+    families: frozenset[int]
+
+
 @shared
-def all_plain(subject: Subject) -> bool:
-    """Whether every device has exactly one valid address that no other device has."""
+def plain_addresses(subject: Subject) -> PlainAddresses | None:
+    """Return the addresses of a table if each device has exactly one valid address that no other device has."""
     ips = subject.table.columns.get("device_ip", [None])
     try:
-        text = subject.memo["joined device_ips"] = "\n".join(["", *ips])
+        lines = "\n".join(["", *ips])
     except TypeError:  # not all values are strings
-        return False
-    if "%" in text or (UNSET in text and UNSET in ips) or len(set(ips)) != len(ips):
-        return False
-    raw = subject.memo["joined ipv4"] = joined_ipv4(ips)
-    known = packed_addresses(subject)
-    families = {AF_INET} if raw is not None else set()
-    for one in ips if raw is None else ():
+        return None
+    if "%" in lines or (UNSET in lines and UNSET in ips) or len(set(ips)) != len(ips):
+        return None
+    raw = joined_ipv4(ips)
+    if raw is not None:
+        return PlainAddresses(lines, raw, frozenset({AF_INET}))
+    known, families = packed_addresses(subject), set[int]()
+    for one in ips:
         if (value := known[one]) is None:
-            return False
+            return None
         families.add(FAMILIES[len(value)])
-    subject.memo["families"] = families
-    return True
+    return PlainAddresses(lines, None, frozenset(families))
+
+
+def all_plain(subject: Subject) -> bool:
+    """Whether every device has exactly one valid address that no other device has."""
+    return plain_addresses(subject) is not None
 
 
 def has_address(addresses: list[str]) -> bool:

@@ -9,9 +9,9 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
-    all_plain,
     hosts_set,
     packed_addresses,
+    plain_addresses,
     server_count,
 )
 from hccl_tools.rules.commands import how, of_each
@@ -39,7 +39,8 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/1/device/0/device_ip = "192.168.1.100"
     Hint: write the IPv4 address of the device: `hccn_tool -i 0 -ip -g` on 10.0.0.2 shows the address of device 0
     """
-    if server_count(subject) == 1 or (all_plain(subject) and len(subject.memo["families"]) == 1):
+    plain = plain_addresses(subject)
+    if server_count(subject) == 1 or (plain is not None and len(plain.families) == 1):
         return
     packed, read = packed_addresses(subject), addresses_read(subject)
     sizes: dict[int, list[int]] = {}
@@ -172,7 +173,7 @@ def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
 def rank_0_uses_host(subject: Subject) -> bool:
     """Whether rank 0 has a host_ip and no device_ip, which makes the whole job use the host network."""
     hosts = hosts_set(subject)
-    if not any(hosts) or 0 not in subject.table.rank_numbers:
+    if subject.is_version_1_1 or not any(hosts) or 0 not in subject.table.rank_numbers:
         return False
     row = subject.table.rank_numbers.index(0)
     unset = all(is_unset(address) for address in addresses_read(subject)[row])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.address_columns import plain_addresses
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding
@@ -35,7 +36,8 @@ def in_each_others_network(subject: Subject, numbers: Sequence[int]) -> Finding 
         devices is None
         or None in devices
         or len(devices) < _LEAST_DEVICES
-        or subject.memo["joined ipv4"] is None
+        or (plain := plain_addresses(subject)) is None
+        or plain.ipv4 is None
         or regular_bases(subject, numbers) is not None
     ):
         return None

@@ -10,7 +10,7 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_columns import addresses_read, packed_addresses, plain_addresses
 from hccl_tools.rules.moved_entries import exchanged, owners
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.shared_values import owners_of
@@ -40,15 +40,14 @@ READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
 @shared
 def address_numbers(subject: Subject) -> Sequence[int] | None:
     """Return the device_ips as numbers; None unless each device has one address of one family, and no two the same."""
-    if not subject.damaged.isdisjoint(READ) or not all_plain(subject):
+    if not subject.damaged.isdisjoint(READ) or (plain := plain_addresses(subject)) is None:
         return None
-    ips, raw = subject.table.device_ips, subject.memo["joined ipv4"]
-    if raw is not None:
-        return _unpacked(raw)
-    if len(subject.memo["families"]) > 1:
+    if plain.ipv4 is not None:
+        return _unpacked(plain.ipv4)
+    if len(plain.families) > 1:
         return None
     known = packed_addresses(subject)
-    return [int.from_bytes(known[text] or b"", "big") for text in ips]
+    return [int.from_bytes(known[text] or b"", "big") for text in subject.table.device_ips]
 
 
 def _unpacked(raw: bytes) -> list[int]:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import invisible
-from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_columns import (
+    PlainAddresses,
+    addresses_read,
+    all_plain,
+    packed_addresses,
+    plain_addresses,
+)
 from hccl_tools.rules.address_order import joined_names, order_of_addresses, usual_name
 from hccl_tools.rules.commands import address_query, how, of_each
 from hccl_tools.rules.moved_entries import owners
@@ -166,7 +172,8 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00::2"
     Hint: give every device its own address
     """
-    if all_plain(subject) and subject.memo["families"] == {AF_INET}:
+    plain = plain_addresses(subject)
+    if plain is not None and plain.families == {AF_INET}:
         return
     packed = packed_addresses(subject)
     first: dict[bytes, tuple[str, int]] = {}
@@ -247,10 +254,11 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     """
     servers = {server.server_id for server in subject.table.servers}
     ips = subject.table.device_ips
-    if not all_plain(subject):
+    plain = plain_addresses(subject)
+    if plain is None:
         ips = [text if type(text) is str else "" for text in ips]
     ends = _network_addresses(subject)
-    if all_plain(subject) and not ends and servers.isdisjoint(ips) and not _may_be_of_no_adapter(subject):
+    if plain is not None and not ends and servers.isdisjoint(ips) and not _may_be_of_no_adapter(plain):
         return
     of_host = _of_their_host(subject, ips)
     is_of_no_adapter = re.compile(_NO_ADAPTER).match
@@ -276,22 +284,26 @@ def _is_link_local(raw: bytes) -> bool:
     return raw[:2] == b"\xa9\xfe" if len(raw) == _IPV4 else raw[0] == 0xFE and raw[1] & 0xC0 == 0x80
 
 
+@shared
+def _on_all_of_the_link(_subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return message and hint on all link-local addresses, once the first of them has set both."""
+    return {}
+
+
 def _of_the_link(subject: Subject, row: int) -> Finding:
     what = "is a link-local address, which a host gives itself: other hosts do not reach it"
     found = _impossible(subject, row, what)
     several = "device_ips are link-local addresses, which a host gives itself: other hosts do not reach them"
     hints = f"write the address of each device, not one that begins with fe80 or 169.254: {of_each(subject, row)}; if the host shows no other one, set one first"
-    said = subject.memo.setdefault("link-local", (several, hints))
     hint = f"{found.hint}, if that is not link-local; if the host shows no other one, set one first"
-    return found._replace(hint=hint, alike=said)
+    return found._replace(hint=hint, alike=_on_all_of_the_link(subject).setdefault("", (several, hints)))
 
 
-def _may_be_of_no_adapter(subject: Subject) -> bool:
+def _may_be_of_no_adapter(plain: PlainAddresses) -> bool:
     """Whether an address may be that of no adapter, where each device has one address."""
-    raw: bytes | None = subject.memo["joined ipv4"]
-    if raw is None:
-        return re.search(_A_LINE_OF_THEM, subject.memo["joined device_ips"]) is not None
-    return not _FIRST_OCTETS.isdisjoint(raw[::4])
+    if plain.ipv4 is None:
+        return re.search(_A_LINE_OF_THEM, plain.lines) is not None
+    return not _FIRST_OCTETS.isdisjoint(plain.ipv4[::4])
 
 
 def _impossible(subject: Subject, row: int, what: str) -> Finding:
@@ -363,7 +375,8 @@ def _of_their_host(subject: Subject, ips: Sequence[str]) -> set[int]:
 def _network_addresses(subject: Subject) -> dict[int, str]:
     """Return the rows outside the order of the others whose addresses end in 0 or 255, with what those are."""
     order = order_of_addresses(subject)
-    if order is None or subject.memo.get("families") != {AF_INET}:
+    plain = plain_addresses(subject)
+    if order is None or plain is None or plain.families != {AF_INET}:
         return {}
     ips = subject.table.device_ips
     return {

@@ -93,7 +93,7 @@ def servers_again(subject: Subject) -> dict[int, int]:
     Their ranks may be others: a list was joined with itself.
     """
     table = subject.table
-    if table.format not in ("1.0", "1.2") or not subject.damaged.isdisjoint(_COMPARED):
+    if _has_no_copies(subject) or not subject.damaged.isdisjoint(_COMPARED):
         return {}
     if len({server.server_id for server in table.servers}) == len(table.servers):
         return {}
@@ -112,6 +112,11 @@ def servers_again(subject: Subject) -> dict[int, int]:
 def _text(value: Any) -> str | None:
     """Return a value that is a string, None for others: a file may have an object in its place."""
     return value if isinstance(value, str) else None
+
+
+def _has_no_copies(subject: Subject) -> bool:
+    """Whether copied entries are not reported: the rules on them are on the formats with server_list."""
+    return subject.is_version_1_1 or subject.table.format not in ("1.0", "1.2")
 
 
 @shared
@@ -288,11 +293,16 @@ def absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
 
     Its devices are those of most other servers with as many, or begin at 0; if they are others, the result is empty.
     """
-    found: dict[tuple[int, int], tuple[int, ...]] = subject.memo.setdefault("absent devices", {})
+    found = _known_absent_devices(subject)
     key = (rows[0] if rows else 0, len(rows))  # a server may have as many findings as devices
     if key not in found:
         found[key] = _absent_devices(subject, rows)
     return found[key]
+
+
+@shared
+def _known_absent_devices(_subject: Subject) -> dict[tuple[int, int], tuple[int, ...]]:
+    return {}
 
 
 def _absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:

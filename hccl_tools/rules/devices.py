@@ -29,7 +29,7 @@ from hccl_tools.rules.moved_entries import (
     with_address_as_id,
 )
 from hccl_tools.rules.numbers import is_sloppy
-from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared, shared_each
 from hccl_tools.rules.run_together import listed_together, run_together
 from hccl_tools.rules.surplus_devices import (
     GROUP_LIST_LIMIT,
@@ -428,23 +428,18 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
             if first == rows[1]
             else Related(subject.device_path(rows[1], "device_id"), "and used here"),
         ),
-        alike=_several_repeated(subject, server_id, listed, absent),
+        alike=_several_repeated(subject, server_id),
     )
 
 
-def _several_repeated(
-    subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
-) -> tuple[str, str] | None:
-    """Return message and hint on all devices of a server that it lists several times; None for one device."""
-    found: dict[str, tuple[str, str] | None] = subject.memo.setdefault("several repeated", {})
-    if server_id not in found:  # A server may have as many findings as devices.
-        found[server_id] = _of_all_repeated(subject, server_id, listed, absent)
-    return found[server_id]
+@shared_each
+def _several_repeated(subject: Subject, server_id: str) -> tuple[str, str] | None:
+    """Return message and hint on all devices of a server that it lists several times; None for one device.
 
-
-def _of_all_repeated(
-    subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
-) -> tuple[str, str] | None:
+    A server may have as many findings as devices.
+    """
+    listed = rows_by_server(subject)[server_id]
+    absent = absent_devices(subject, listed)
     again = Counter(subject.table.device_numbers[row] for row in listed)
     several = sorted(number for number, times in again.items() if number is not None and times > 1)
     if len(several) <= 1 or not absent:

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
-from hccl_tools.notation.hint import FILES
+from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation.number_list import fold
-from hccl_tools.notation.phrases import MERGE, and_more
-from hccl_tools.rules import bare_entries, flat_lists
-from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
+from hccl_tools.rules import bare_entries
+from hccl_tools.rules.registry import COUNTED, Finding, Input, rule
 from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.document.document import Document
-    from hccl_tools.formats.detection import Detection
     from hccl_tools.table.products import Product
 
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     code="EI0014",
     source="config.cc:44-59, rank_table_info.cc:26",
 )
-def format_of_another_product(subject: Subject) -> Iterator[Finding]:
+def format_of_another_product(subject: Input) -> Iterator[Finding]:
     """The product does not read tables of this format.
 
     Ascend 950 reads only format 2.0, and no other product reads 2.0. The usual cause is a 1.0 table from an
@@ -40,7 +38,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     Instead: product a5
     Hint: use --product a5 if the machine is an Ascend 950; otherwise make a new 1.0 table on its hosts, `hccl-tools gen --product 910a`: another version in this file is not enough
     """
-    found = detect(subject.value).format if subject.kind is None else None
+    found = detect(subject.value).format if subject.kind is RANK_TABLE else None
     if found is not None and found not in subject.product.formats:
         other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
@@ -68,7 +66,7 @@ def of_the_machine(other: Product, table_format: str) -> str:
     )
 
 
-def made_on_its_hosts(subject: Subject) -> str:
+def made_on_its_hosts(subject: Input) -> str:
     """Return how to make a table of the format of the product: the values of one are not in the other."""
     product = subject.product
     merged = ", and `hccl-tools merge` joins those of several hosts" if _servers(subject.value) > 1 else ""
@@ -93,7 +91,7 @@ def _node(rank: dict[str, Any]) -> Any:
 
 
 @rule("HCC110", "not-a-rank-table", "refused", code="EI0017", source="config.cc:44-59")
-def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
+def not_a_rank_table(subject: Input) -> Iterator[Finding]:
     """The document is not a rank table.
 
     Kubernetes objects, lists of hosts and prefill/decode device lists look similar, but HCCL does not read
@@ -103,7 +101,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: specify a file with server_list, group_list or rank_list
     """
-    if not subject.is_json or subject.kind is not None:
+    if not subject.is_json or subject.kind is not RANK_TABLE:
         return
     found = detect(subject.value)
     status = subject.value.get("status") if isinstance(subject.value, dict) else None
@@ -111,79 +109,9 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
         return  # HCC106 reports it: the table gets its list with its status.
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
-        if isinstance(subject.value, dict) and "apiVersion" in subject.value:
-            from hccl_tools.formats.kubernetes.tables import explain  # noqa: PLC0415  (3 ms; only where something is wrong)
+        from hccl_tools.rules import other_documents  # noqa: PLC0415  (20 ms; only where something is wrong)
 
-            reason, path, hint = explain(subject.value, is_yaml=subject.document is None)
-            yield Finding(f"not a rank table: {reason}", path, hint)
-            return
-        yield _other_document(subject, found)
-
-
-def _other_document(subject: Subject, found: Detection) -> Finding:
-    """Return the finding on a document that is not an object: a file of another kind, or tables in a list or string."""
-    from hccl_tools.document import explanation  # noqa: PLC0415  (18 ms; only where something is wrong)
-
-    value, document = subject.value, subject.document
-    if isinstance(value, dict) and (key := _key_of_table(value)) is not None:
-        return Finding(
-            f'not a rank table: the table is the value of "{key}"',
-            (key,),
-            f'remove {{ "{key}": before it, and the last }}',
-        )
-    if isinstance(value, dict) and value and not any(key.isascii() for key in value):
-        hint = "HCCL reads English keys: copy the table from a page that the browser has not translated"
-        return Finding(f"not a rank table: its keys are translated; {found.reason}", hint=hint)
-    if (bare := bare_entries.of_entries(value, document)) is not None:
-        return Finding(f"not a rank table: {bare.message}", hint=bare.hint)
-    if (wrapped := bare_entries.of_wrapped(value)) is not None:
-        return Finding(f"not a rank table: {wrapped[1].message}", wrapped[0], wrapped[1].hint)
-    if isinstance(value, dict) or document is None:
-        return Finding(f"not a rank table: {found.reason}", hint=found.hint)
-    if isinstance(value, str) and explanation.is_headless(document):
-        return Finding(
-            "not a rank table: the beginning of the file is missing",
-            hint="copy the complete file again, or make the table with `hccl-tools gen`",
-        )
-    if (counted := explanation.of_numbered(document)) is not None:
-        return Finding(counted.message, hint=counted.hint)
-    if (edit := explanation.of_rest(document)) is not None:
-        return Finding(
-            f"not a rank table: {edit.message}", hint=edit.hint, offset=document.byte_at(edit.place)
-        )
-    if (other := explanation.of_scalar(document)) is not None:
-        return Finding(other.message, hint=other.hint)
-    if isinstance(value, list) and value and all(detect(one).format for one in value):
-        if len(value) == 1:
-            return Finding(
-                "not a rank table: it is a list with a table in it", hint="remove the outer [ and ]"
-            )
-        return Finding(
-            f"not a rank table: it is a list of {len(value)} tables",
-            hint=f"save each table in a file of its own; `hccl-tools merge {_file_names(len(value))}` joins them",
-        )
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        program = "import json, sys; print(json.load(sys.stdin))"
-        return Finding(
-            "not a rank table: it is a table in a string",
-            hint=f"take it out: python3 -c '{program}' < {FILES}",
-        )
-    return _other_value(value, found)
-
-
-def _other_value(value: Any, found: Detection) -> Finding:
-    """Return the finding on a value that has no table in it."""
-    if (flat := flat_lists.of_devices(value)) is not None:
-        return Finding(flat.message, hint=flat.hint)
-    return Finding(f"not a rank table: {found.reason}", hint=found.hint)
-
-
-def _key_of_table(value: dict[str, Any]) -> str | None:
-    """Return the only key of an object, if its value is a table."""
-    if len(value) != 1:
-        return None
-    ((key, inner),) = value.items()
-    return key if isinstance(inner, dict) and detect(inner).format is not None else None
+        yield other_documents.finding(subject, found)
 
 
 @rule(
@@ -193,7 +121,7 @@ def _key_of_table(value: dict[str, Any]) -> str | None:
     stage="load",
     source="topoinfo_ranktableParser.cc:127 (nlohmann::json)",
 )
-def duplicate_key(subject: Subject) -> Iterator[Finding]:
+def duplicate_key(subject: Input) -> Iterator[Finding]:
     """An object contains the same key twice; HCCL silently uses the last value.
 
     Example: text {"version": "1.0", "version": "1.0"}
@@ -209,17 +137,13 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
 
 
-#: Lists that only tables have, and the number of bytes of the ignored text in which they are searched.
-_LISTS, _BEGINNING = (b'"server_list"', b'"rank_list"', b'"group_list"'), 4096
-
-
-def _is_entry(subject: Subject) -> bool:
+def _is_entry(subject: Input) -> bool:
     """Return whether the file has entries of a table alone, all of which HCC110 reports."""
     return bare_entries.of_entries(subject.value, subject.document) is not None
 
 
 @rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")
-def ignored_text(subject: Subject) -> Iterator[Finding]:
+def ignored_text(subject: Input) -> Iterator[Finding]:
     """Text follows the closing brace of the table; HCCL ignores it.
 
     Example: text {"version": "1.0"} {"version": "1.0"}
@@ -245,7 +169,7 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="nlohmann/json 3.11.2, lexer::skip_bom; Python's json.load",
 )
-def byte_order_mark(subject: Subject) -> Iterator[Finding]:
+def byte_order_mark(subject: Input) -> Iterator[Finding]:
     """The file begins with a byte order mark, which HCCL skips and Python's json module refuses.
 
     Editors of Windows and Out-File of PowerShell write it. A program that reads the table itself, as training scripts in
@@ -264,82 +188,10 @@ def byte_order_mark(subject: Subject) -> Iterator[Finding]:
 
 
 def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
-    """Return the finding on text after the table: a second table, a part of the first, or other text."""
-    from hccl_tools.document import explanation, places_in_text  # noqa: PLC0415  (17 ms; only where something is wrong)
+    """Return the finding on text after the table; see ``other_documents.text_after``."""
+    from hccl_tools.rules import other_documents  # noqa: PLC0415  (20 ms; only where something is wrong)
 
-    if document.data[offset] == 0:
-        wide = places_in_text.wide_part(document.data.decode("latin-1"), offset)
-        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < " + FILES)
-        return Finding(f"{message}: {said}", hint=remedy, offset=offset)
-    if (counted := explanation.of_numbered(document)) is not None:
-        return Finding(counted.message, hint=counted.hint)
-    beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")
-    if beginning.startswith(b"{") and any(key in beginning for key in _LISTS):
-        return _several_tables(document, product, document.data.index(b"{", offset))
-    if (edit := explanation.of_rest(document)) is not None:
-        at = document.byte_at(edit.place)
-        return Finding(f"{message}: {edit.message}", hint=edit.hint, offset=at)
-    return Finding(message, hint=hint, offset=offset)
-
-
-#: The most tables of a file that are searched for, and the names of as many files in a command.
-_MOST_TABLES, _FILES = 64, "ABCDEFGH"
-
-
-def _several_tables(document: Document, product: Product, start: int) -> Finding:
-    """Return the finding on a file with tables one after the other; the second begins at an offset."""
-    starts = _starts(document, start)
-    number = len(starts) + 1
-    lines = [document.position(at) for at in starts]
-    places = [str(one.line) if one.column == 1 else f"{one.line}, character {one.column}" for one in lines]
-    if number == 2:
-        are, others, begin = "two", "the second", f"which begins on line {places[0]}"
-    else:
-        are, others = str(number), "the others"
-        begin = f"which begin on lines {and_more(places, 8)}"
-    reads = f"starts only the ranks of the first, and ignores {others}"
-    if product.loader != "legacy":
-        reads = f"refuses {others}"
-    files = _file_names(number)
-    each = (
-        f"save each of the {are} tables in a file of its own"
-        if number > 2
-        else "save each table in a file of its own"
-    )
-    return Finding(
-        f"there are {are} tables in this file: HCCL {reads}, {begin}",
-        hint=f"{each}; {MERGE.format(files)}",
-        offset=start,
-    )
-
-
-def _file_names(number: int) -> str:
-    """Return as many names of files as a hint shows."""
-    return " ".join(_FILES[:number]) + (" ..." if number > len(_FILES) else "")
-
-
-def _starts(document: Document, start: int) -> list[int]:
-    """Return the offsets of the objects that follow each other from one offset on."""
-    from hccl_tools.document import strict_parser, syntax_problem  # noqa: PLC0415  (3 ms; a second table follows)
-
-    text = document.text
-    if text is None:
-        return [start]
-    found, at = [start], document.character_at(start)
-    rest = text[at:]
-    while len(found) < _MOST_TABLES:
-        reader = strict_parser.Reader(rest, 0)
-        try:
-            reader.read()
-        except syntax_problem.JsonError:
-            break
-        after = rest[reader.end :].lstrip(", \t\r\n")
-        if not after.startswith("{"):
-            break
-        at += len(rest) - len(after)
-        rest = after
-        found.append(document.byte_at(at))
-    return found
+    return other_documents.text_after(document, product, offset, message, hint)
 
 
 @rule(
@@ -348,7 +200,7 @@ def _starts(document: Document, start: int) -> list[int]:
     "advice",
     source="xllm collective_communicator.cpp:57-130, npu_rank_table_env.cpp",
 )
-def xllm_groups(subject: Subject) -> Iterator[Finding]:
+def xllm_groups(subject: Input) -> Iterator[Finding]:
     """A group of group_list has a server_list: xLLM finds the hosts of ranks there, but HCCL does not read it.
 
     xLLM searches server_list first, then the server_list of each group, and hands the same file to HCCL by

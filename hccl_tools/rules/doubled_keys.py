@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.document.document import Document
     from hccl_tools.document.strict_parser import DuplicateKey
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import Input
 
 #: Keys of servers and devices that appear twice in an object that was joined from two of them.
 _OF_ENTRIES = frozenset(
@@ -38,7 +38,7 @@ _MEMBER = rb'(?s)"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"|[\[{]|[^\s,}\]"]+)'
 _LONGEST_MEMBER = 256
 
 
-def findings(subject: Subject, document: Document) -> Iterator[Finding]:
+def findings(subject: Input, document: Document) -> Iterator[Finding]:
     """Yield the findings on the kept keys that an object has twice; two tables in one object are one finding."""
     of_object = Counter(duplicate.path[:-1] for duplicate in document.duplicates)
     both = tables_in_one(subject)
@@ -101,7 +101,7 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
     )
 
 
-def doubled_list(subject: Subject) -> tuple[str, str] | None:
+def doubled_list(subject: Input) -> tuple[str, str] | None:
     """Return what follows from a list of the table that the file has twice, and how to join the two; None if none is."""
     document = subject.document
     for duplicate in document.duplicates if document is not None else ():
@@ -134,7 +134,7 @@ class TablesInOne(NamedTuple):
 
 
 @shared
-def tables_in_one(subject: Subject) -> TablesInOne | None:
+def tables_in_one(subject: Input) -> TablesInOne | None:
     """Return the two tables whose keys are all in one object, the second after the first; None for other duplicates."""
     document = subject.document
     outer = [one for one in document.duplicates if len(one.path) == 1] if document is not None else []
@@ -224,7 +224,7 @@ def _entries_at(document: Document, at: int) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def joined(subject: Subject) -> str:
+def joined(subject: Input) -> str:
     """Return how to part two entries that were joined to one object, so that its keys appear twice; "" if none were."""
     document = subject.document
     if document is None or not document.duplicates:

@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.formats.endpoint_file import EID_PROTOCOLS, IP_PROTOCOLS, VERSION, Endpoint, endpoints
 from hccl_tools.rules import file_structure
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.table.addresses import is_eid, is_v2_ipv4, is_v2_ipv6
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _PARSER = "hixl endpoint_generator.cc"
 
 
 @shared
-def entries(subject: Subject) -> list[Endpoint]:
+def entries(subject: Input) -> list[Endpoint]:
     """Return the endpoints of the file."""
     return endpoints(subject.value)
 
@@ -43,7 +43,7 @@ def entry_path(one: Endpoint, key: str) -> Path:
     stage="load",
     source="vllm-ascend utils.py, setup_ascend_local_comm_res (it opens the file)",
 )
-def endpoint_directory(subject: Subject) -> Iterator[Finding]:
+def endpoint_directory(subject: Input) -> Iterator[Finding]:
     """A directory has the name of an endpoint file.
 
     `docker run -v FILE:FILE` makes an empty directory on the host if the file does not exist there.
@@ -57,7 +57,7 @@ def endpoint_directory(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC802", "endpoint-version", "refused", stage="load", source=f"{_PARSER}, ResolveLocalCommResContext")
-def endpoint_version(subject: Subject) -> Iterator[Finding]:
+def endpoint_version(subject: Input) -> Iterator[Finding]:
     """The version is not "1.3", the only one that hixl reads on Ascend 950.
 
     Versions 1.0 and 1.2 are files of Atlas A2 and A3, for example left over from an older image.
@@ -77,7 +77,7 @@ def endpoint_version(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC803", "endpoint-structure", "refused", stage="structure", source=f"{_PARSER}, ParseLocalCommRes")
-def endpoint_structure(subject: Subject) -> Iterator[Finding]:
+def endpoint_structure(subject: Input) -> Iterator[Finding]:
     """A key is missing or has the wrong type, or the list of endpoints is empty.
 
     A generator of these files writes `"net_instance_id": null` for a device without layer 1, which hixl
@@ -93,7 +93,7 @@ def endpoint_structure(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC804", "endpoint-protocol", "refused", source=f"{_PARSER}, ParseEndpointProtocol")
-def endpoint_protocol(subject: Subject) -> Iterator[Finding]:
+def endpoint_protocol(subject: Input) -> Iterator[Finding]:
     """The protocol is unknown to hixl. It compares upper and lower case.
 
     Base: endpoints
@@ -111,7 +111,7 @@ def endpoint_protocol(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC805", "endpoint-placement", "refused", source=f"{_PARSER}, ParseEndpointPlacement")
-def endpoint_placement(subject: Subject) -> Iterator[Finding]:
+def endpoint_placement(subject: Input) -> Iterator[Finding]:
     """The placement is not device or host, or it is host for a protocol that hixl accepts on devices only.
 
     Base: endpoints
@@ -134,7 +134,7 @@ def endpoint_placement(subject: Subject) -> Iterator[Finding]:
     "refused",
     source=f"{_PARSER}, ParseEidAddress, ParseIpAddress, ParseHccsCommId",
 )
-def endpoint_address(subject: Subject) -> Iterator[Finding]:
+def endpoint_address(subject: Input) -> Iterator[Finding]:
     """A comm_id does not match its protocol.
 
     UB protocols need an EID of 32 hex digits without colons, roce and uboe an IP address, and hccs a device
@@ -163,7 +163,7 @@ def _address_problem(one: Endpoint) -> tuple[str, str] | None:
 
 
 @rule("HCC807", "endpoint-peer-address", "fails-later", source="hixl endpoint_matcher.h, MatchKey::Matches")
-def endpoint_peer_address(subject: Subject) -> Iterator[Finding]:
+def endpoint_peer_address(subject: Input) -> Iterator[Finding]:
     """A dst_eid is not an EID, so it equals the comm_id of no device.
 
     A generator of these files writes "None" where it finds no plane.
@@ -183,7 +183,7 @@ def endpoint_peer_address(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC671", "protocol-of-some-versions", "advice", source=f"{_PARSER}, versions of 2026")
-def protocol_of_some_versions(subject: Subject) -> Iterator[Finding]:
+def protocol_of_some_versions(subject: Input) -> Iterator[Finding]:
     """Only some versions of hixl know the protocol: ub_tp was removed, and ubg is now called ub_rtp.
 
     Base: endpoints
@@ -199,7 +199,7 @@ def protocol_of_some_versions(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC672", "repeated-endpoint", "advice", source="hixl endpoint_matcher.cc, BuildMatchMap")
-def repeated_endpoint(subject: Subject) -> Iterator[Finding]:
+def repeated_endpoint(subject: Input) -> Iterator[Finding]:
     """Two UB endpoints have the same dst_eid, plane and placement; hixl keeps the last one.
 
     With neither dst_eid nor plane, an endpoint stands for any peer, so two of them are the usual case.
@@ -225,7 +225,7 @@ def repeated_endpoint(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC673", "version-only", "advice", source=f"{_PARSER}, IsVersionOnlyLocalCommRes")
-def version_only(subject: Subject) -> Iterator[Finding]:
+def version_only(subject: Input) -> Iterator[Finding]:
     """The file has only a version. Newer hixl then finds the endpoints itself; older hixl refuses the file.
 
     Base: endpoints

@@ -9,9 +9,9 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.reading import read_file
 from hccl_tools.errors import InputError
 from hccl_tools.formats.endpoint_file import Endpoint, device_of, files_beside
-from hccl_tools.formats.host_files import ROOT_INFO_NAME
+from hccl_tools.formats.file_kinds import ROOT_INFO_NAME
 from hccl_tools.rules.endpoint_files import entries, entry_path
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.table.addresses import is_eid
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ _LARGEST_ROOT_INFO = 16 << 20
 
 
 @shared
-def _others(subject: Subject) -> dict[str, list[Endpoint]]:
+def _others(subject: Input) -> dict[str, list[Endpoint]]:
     """Return the endpoints of the other files in the folder, by file name; {} for a file of another name."""
     is_named = subject.path is not None and device_of(subject.path) is not None
     return files_beside(subject.path or "") if is_named else {}
 
 
 @shared
-def _owners(subject: Subject) -> dict[str, list[tuple[str, Endpoint]]]:
+def _owners(subject: Input) -> dict[str, list[tuple[str, Endpoint]]]:
     """Return the files and entries of other devices by their comm_id in lower case."""
     found: dict[str, list[tuple[str, Endpoint]]] = {}
     for name, listed in _others(subject).items():
@@ -40,7 +40,7 @@ def _owners(subject: Subject) -> dict[str, list[tuple[str, Endpoint]]]:
 
 
 @rule("HCC808", "one-sided-link", "fails-later", source=_MATCHER)
-def one_sided_link(subject: Subject) -> Iterator[Finding]:
+def one_sided_link(subject: Input) -> Iterator[Finding]:
     """A direct link has only one side: the peer's file does not name this device as the other end.
 
     hixl joins two devices if the dst_eid of each is the comm_id of the other, character by character. The
@@ -76,7 +76,7 @@ def one_sided_link(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="an EID belongs to one device (mind-cluster, parse_eid.py)",
 )
-def endpoint_of_another_device(subject: Subject) -> Iterator[Finding]:
+def endpoint_of_another_device(subject: Input) -> Iterator[Finding]:
     """The file of another device has the same EID, for example because a file was copied.
 
     Base: endpoints
@@ -101,7 +101,7 @@ def endpoint_of_another_device(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="vllm-ascend utils.py, setup_ascend_local_comm_res",
 )
-def endpoint_file_number(subject: Subject) -> Iterator[Finding]:
+def endpoint_file_number(subject: Input) -> Iterator[Finding]:
     """The number in the file name is not the device_id to which the root info gives these EIDs.
 
     Readers look for the device_id. A generator of these files uses the local_id instead, which differs in a
@@ -158,7 +158,7 @@ def _objects(holder: Any, key: str) -> list[dict[str, Any]]:
 
 
 @rule("HCC674", "peer-elsewhere", "advice", source=_MATCHER)
-def peer_elsewhere(subject: Subject) -> Iterator[Finding]:
+def peer_elsewhere(subject: Input) -> Iterator[Finding]:
     """No endpoint file in this folder has the EID of a peer. That is right only if the peer is on another host.
 
     Base: endpoints

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.schema import Violations, keys_of
-from hccl_tools.rules.registry import COUNTED, Finding, Subject
+from hccl_tools.rules.registry import COUNTED, Finding, Input
 from hccl_tools.rules.violations import message_of, near_key, rename
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST = 1000
 
 
-def directory(subject: Subject) -> Iterator[Finding]:
+def directory(subject: Input) -> Iterator[Finding]:
     """Yield a finding if the file is a directory."""
     if subject.is_directory:
         yield Finding(
@@ -30,7 +30,7 @@ def directory(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def faults(subject: Subject, value: Any, schema_name: str) -> Iterator[Finding]:
+def faults(subject: Input, value: Any, schema_name: str) -> Iterator[Finding]:
     """Yield the violations of a schema; the version has a rule of its own.
 
     Args:

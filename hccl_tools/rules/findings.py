@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.notation.hint import with_places
 from hccl_tools.notation.phrases import LONGEST_TEXT, shortened
+from hccl_tools.rules.registry import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
-    from hccl_tools.rules.registry import Finding, Found, Rule, Subject
+    from hccl_tools.rules.registry import Finding, Found, Input, Rule
 
 #: The number of findings of each rule that are kept at least until all rules have run.
 _COMPARED = 64
@@ -46,11 +47,12 @@ class Findings:
         self.counts: Counter[RuleFacts] = Counter()
         self.asked: dict[RuleFacts, None] = {}
 
-    def run(self, rules: Iterable[Rule], subject: Subject) -> int:
+    def run(self, rules: Iterable[Rule], subject: Input) -> int:
         """Run the given rules, except those that need a damaged key; return the number of their findings."""
         total = 0
+        damaged: frozenset[str] = subject.damaged if isinstance(subject, Subject) else frozenset()
         for rule in rules:
-            if not subject.damaged.isdisjoint(rule.needs):
+            if not damaged.isdisjoint(rule.needs):
                 continue
             found = iter(rule.check(subject))
             is_chosen = self.chosen(rule.facts)

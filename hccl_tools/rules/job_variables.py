@@ -12,6 +12,16 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from hccl_tools.variables.rows import (
+    EXPANSION,
+    RETRY,
+    RETRY_LEVELS,
+    ROCE,
+    SWITCH,
+    contradictions,
+    refused_values,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -24,22 +34,16 @@ _WITHOUT_AI_CPU = "HOST"
 
 def uses_roce(env: Mapping[str, str]) -> bool:
     """Return whether the devices of one server communicate over RoCE, so that all devices need addresses."""
-    from hccl_tools.variables.rows import ROCE, SWITCH  # noqa: PLC0415  (2 ms)
-
     return SWITCH.value(env.get(ROCE, "0")) == 1
 
 
 def reads_backup_addresses(env: Mapping[str, str]) -> bool:
     """Return whether HCCL reads backup addresses: with AI CPU expansion and retries between super pods."""
-    from hccl_tools.variables.rows import EXPANSION, RETRY, RETRY_LEVELS  # noqa: PLC0415  (1.4 ms)
-
     levels = RETRY_LEVELS.values(env.get(RETRY, "")) or {}
     return env.get(EXPANSION) != _WITHOUT_AI_CPU and levels.get("L2") == "1"
 
 
 def problems(env: Mapping[str, str], product: Product) -> Iterator[Problem]:
     """Return the settings with which HCCL refuses every job on a product, before it reads a table."""
-    from hccl_tools.variables.rows import contradictions, refused_values  # noqa: PLC0415  (2 ms)
-
     device = product.device_type
     return chain(refused_values(env, device), contradictions(env, device))

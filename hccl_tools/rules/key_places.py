@@ -7,12 +7,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.registry import shared_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import Input
 
 
 class Kind(NamedTuple):
@@ -77,7 +78,7 @@ _TABLES = {
 }
 
 
-def with_other_keys(subject: Subject, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:
+def with_other_keys(subject: Input, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:
     """Yield the objects of a table that have other keys than those of their kind.
 
     Args:
@@ -88,17 +89,16 @@ def with_other_keys(subject: Subject, table_format: str, concerns: Callable[[str
     """
     if not isinstance(subject.value, dict) or table_format not in _TABLES:
         return
-    if "other keys" not in subject.memo:
-        subject.memo["other keys"] = _other_keys(subject.value, _TABLES[table_format])
-    others = subject.memo["other keys"]
+    others = _other_keys(subject, table_format)
     if others is None or any(map(concerns, others)):
         yield from _below(subject.value, _TABLES[table_format], (), ())
 
 
-def _other_keys(value: dict[str, Any], kind: Kind) -> frozenset[str] | None:
+@shared_each
+def _other_keys(subject: Input, table_format: str) -> frozenset[str] | None:
     """Return the keys that are not among those of their kind; ``None`` if there are other types than expected."""
     found: set[str] = set()
-    levels: list[tuple[Kind, list[Any]]] = [(kind, [value])]
+    levels: list[tuple[Kind, list[Any]]] = [(_TABLES[table_format], [subject.value])]
     try:
         for level, entries in levels:
             found.update(set().union(*entries) - level.keys)

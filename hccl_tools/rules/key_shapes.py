@@ -15,7 +15,7 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import DamagedInput, Subject
 
 _NUMBER = r"(?a)\d{1,9}"
 #: Keys that tables of other programs have beside these, and the lists of other formats.
@@ -37,15 +37,13 @@ _LISTS = {
 
 
 @shared
-def other_names(subject: Subject) -> dict[str, str]:
+def other_names(subject: DamagedInput) -> dict[str, str]:
     """Return the required keys that the first entries of a table lack, with the keys that stand for them.
 
     Each key of the table stands for at most one, and only if no other key can.
     """
-    from hccl_tools.formats.schema import keys_of  # noqa: PLC0415  (11 ms; only for damaged tables)
-
-    table_format = subject.memo["violations"].table_format
-    known = keys_of(table_format) | _EXTRA
+    table_format = subject.violations.table_format
+    known = subject.violations.known_keys | _EXTRA
     return dict(_names(subject.value, table_format, known)) if table_format in _LISTS else {}
 
 

@@ -10,7 +10,7 @@ from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.pod_servers import unplaced
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_list import is_used, listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
@@ -152,22 +152,26 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+@shared
+def _places_of_servers(subject: Subject) -> dict[str, int]:
+    """Return the index of the last entry of each server_id."""
+    return {server.server_id: index for index, server in enumerate(subject.table.servers)}
+
+
+@shared
+def _pods_of_servers(subject: Subject) -> dict[str, str]:
+    """Return the super_pod_id of each server that is in one super pod."""
+    twice = servers_in_two_pods(subject)
+    return {
+        name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids if name not in twice
+    }
+
+
 def _right_of_two_pods(subject: Subject, name: str) -> str:
     """Return the hint on a server of two super pods: in which of them the servers beside it are."""
     servers, twice = subject.table.servers, servers_in_two_pods(subject)
-    places: dict[str, int] = subject.memo.setdefault("places of servers", {})
-    pods: dict[str, str] = subject.memo.setdefault("pods of servers", {})
-    if not places:
-        places.update({server.server_id: index for index, server in enumerate(servers)})
-        pods.update(
-            {
-                one: pod.super_pod_id
-                for pod in listed_pods(subject)
-                for one in pod.server_ids
-                if one not in twice
-            }
-        )
-    index, ids = places.get(name, 0), twice.get(name, [])
+    pods = _pods_of_servers(subject)
+    index, ids = _places_of_servers(subject).get(name, 0), twice.get(name, [])
     beside = {
         pods[one.server_id]
         for one in (servers[max(0, index - 1)], *servers[index + 1 : index + 2])

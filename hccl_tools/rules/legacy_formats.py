@@ -16,7 +16,7 @@ from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import lab_hosts
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.table.addresses import family, is_unset, query
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 from hccl_tools.table.model import Group, RankTable, Server
@@ -35,7 +35,7 @@ _LONGEST_NAME = 127
 
 
 @rule("HCC115", "lab-table", "refused", source="topoinfo_ranktableStandard.cc:152-167, :364-412")
-def lab_table(subject: Subject) -> Iterator[Finding]:
+def lab_table(subject: Input) -> Iterator[Finding]:
     """A table of the old "lab" form (deploy_mode) is incomplete or contradicts itself.
 
     Base: lab
@@ -84,7 +84,7 @@ class _Fault(NamedTuple):
 class _Lab:
     """Checks a lab table in one pass and collects the values that are compared at the end."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Input) -> None:
         self.subject = subject
         self.rank_ids: list[int] = []
         self.places: list[tuple[Path, str]] = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.level_exchanges import number_of
+from hccl_tools.rules.registry import shared_each
 from hccl_tools.rules.value_order import order_of
 
 if TYPE_CHECKING:
@@ -56,19 +57,16 @@ def _values(subject: Subject, place: tuple[Any, Any]) -> list[int] | None:
     return None if None in numbers else [number or 0 for number in numbers]
 
 
-def _order(subject: Subject, path: Path) -> Order | None:
-    """Return the order of the addresses at the place of a path."""
-    known: dict[tuple[Any, Any], Order | None] = subject.memo.setdefault("orders of levels", {})
-    place = (path[3], path[5])
-    if place not in known:
-        values = _values(subject, place)
-        known[place] = None if values is None else order_of(subject, values, is_steady=True)
-    return known[place]
+@shared_each
+def _order(subject: Subject, place: tuple[Any, Any]) -> Order | None:
+    """Return the order of the addresses at a place: the index of their level, and that in its list."""
+    values = _values(subject, place)
+    return None if values is None else order_of(subject, values, is_steady=True)
 
 
 def _by_ranks(subject: Subject, pair: Pair) -> str:
     places = ((pair.first, pair.first_path), (pair.later, pair.later_path))
-    orders = [_order(subject, path) for _, path in places]
+    orders = [_order(subject, (path[3], path[5])) for _, path in places]
     outside = [
         order is not None and (row in order.single or any(row in rows for rows in order.groups))
         for (row, _), order in zip(places, orders, strict=True)

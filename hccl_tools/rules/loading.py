@@ -10,10 +10,12 @@ from hccl_tools.document import links
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
 from hccl_tools.rules.document import text_after
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hccl_tools.document.syntax_problem import JsonProblem
 
 #: hccl_common.h:83 STRING_MAX_LENGTH: the limit on the table as HCCL serialises it, without blanks.
 LARGEST_TEXT = 40 * 1024 * 1024
@@ -34,7 +36,7 @@ _LEVELS = {"legacy": 87_000, "a5": 20_000}
 @rule(
     "HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127"
 )
-def broken_json(subject: Subject) -> Iterator[Finding]:
+def broken_json(subject: Input) -> Iterator[Finding]:
     """The file is not JSON that HCCL's parser accepts.
 
     Comments, trailing commas, single quotes and NaN are not valid JSON, although some guides print tables
@@ -47,13 +49,18 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     """
     if subject.not_json is not None:
         yield subject.not_json
-    if subject.document is None or subject.document.problem is None:
-        return
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
-
-    problem = explained(subject.document)
+    problem = _problem(subject)
     if problem is not None and problem.kind != "nesting":
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
+
+
+def _problem(subject: Input) -> JsonProblem | None:
+    """Return why a document is not valid JSON, in the words of an explanation; None for JSON."""
+    if subject.document is None or subject.document.problem is None:
+        return None
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
+
+    return explained(subject.document)
 
 
 @rule(
@@ -64,7 +71,7 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="topoinfo_ranktableParser.cc:50-72, :155",
 )
-def file_name(subject: Subject) -> Iterator[Finding]:
+def file_name(subject: Input) -> Iterator[Finding]:
     """The real path of the file does not end in .json or contains .json twice, or the file name is ".json".
 
     HCCL resolves symbolic links and then requires that the first ".json" in the path, including folders, is at
@@ -101,13 +108,9 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_other_file(subject: Subject) -> bool:
+def _is_other_file(subject: Input) -> bool:
     """Return whether the file is of another kind, such as a script, which has its own name for good reason."""
-    if subject.document is None or subject.document.problem is None:
-        return False
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
-
-    problem = explained(subject.document)
+    problem = _problem(subject)
     return problem is not None and problem.kind in {"binary", "other file"}
 
 
@@ -119,7 +122,7 @@ def _is_other_file(subject: Subject) -> bool:
     stage="load",
     source="param_check.cc:75, hccl_common.h:83",
 )
-def too_large(subject: Subject) -> Iterator[Finding]:
+def too_large(subject: Input) -> Iterator[Finding]:
     """The table is larger than 40 MiB as HCCL serialises it: without blanks, and 1e5 as 100000.0.
 
     Example: size 41943041
@@ -146,7 +149,7 @@ def too_large(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="observed: crash of the parser with a stack of 8 MiB",
 )
-def nested_too_deep(subject: Subject) -> Iterator[Finding]:
+def nested_too_deep(subject: Input) -> Iterator[Finding]:
     """Objects and lists are nested so deeply that HCCL's parser overflows its stack.
 
     With the usual stack of 8 MiB, the parser reads about 87,000 levels (20,000 on Ascend 950). HCCL has
@@ -170,7 +173,7 @@ def nested_too_deep(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC104", "text-behind-the-table", "refused", stage="load", source="param_check_v2.cc:427")
-def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
+def text_behind_the_table(subject: Input) -> Iterator[Finding]:
     """Text follows the closing brace of the table, which the loader of Ascend 950 refuses.
 
     Base: a5
@@ -194,7 +197,7 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="topoinfo_ranktableParser.cc:178",
 )
-def status_not_completed(subject: Subject) -> Iterator[Finding]:
+def status_not_completed(subject: Input) -> Iterator[Finding]:
     """The status is not "completed", so HCCL waits.
 
     HCCL reads the file again every second and times out after 30 minutes. This is for cluster managers that
@@ -238,7 +241,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     stage="load",
     source="externalinput.cc, env_config.cc, alg_env_config.cc; for Ascend 950 base_config_legacy.h, env_func.cc",
 )
-def job_variable(subject: Subject) -> Iterator[Finding]:
+def job_variable(subject: Input) -> Iterator[Finding]:
     """An environment variable of HCCL has an invalid value, so HCCL refuses every job.
 
     HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 also needs HCCL_INTRA_PCIE_ENABLE=1.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_servers import GENERATE, rows_here
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, LocalSubject, rule
 from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def is_absent(problem: str | None) -> bool:
     return _ABSENT in (problem or "")
 
 
-def _state(subject: Subject, device_id: int) -> DeviceState | None:
+def _state(subject: LocalSubject, device_id: int) -> DeviceState | None:
     nodes = subject.host.nodes
     return None if nodes and device_id not in nodes else subject.host.devices.get(device_id)
 
@@ -37,7 +37,7 @@ def _state(subject: Subject, device_id: int) -> DeviceState | None:
     stage="topology",
     source="topoinfo_ranktableConcise.cc:181 (devicePhyId)",
 )
-def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
+def device_not_on_this_host(subject: LocalSubject) -> Iterator[Finding]:
     """A device of this host's server has no /dev/davinciN on this host.
 
     Every process compares its entry with the physical id of its device, so no process on this host can run
@@ -80,7 +80,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     stage="none",
     source="HCCL fault guide, EI0014 (inconsistent with the network adapter); ra_rdev_init_check_ip",
 )
-def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
+def address_not_the_device_s(subject: LocalSubject) -> Iterator[Finding]:
     """The address of a device differs from the address in the table.
 
     The parser accepts any address. HCCL fails later, when it sets up the network and no adapter has the
@@ -120,7 +120,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     stage="topology",
     source="hccl_communicator_attrs.cc:199 (the driver's SDID)",
 )
-def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
+def super_device_id_not_the_device_s(subject: LocalSubject) -> Iterator[Finding]:
     """A super_device_id differs from the SDID that the driver reports, for example after a hardware change.
 
     Base: 1.2 1x2
@@ -146,7 +146,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
 @rule(
     "HCC641", "stale-hccn-conf", "advice", source="observed: one of 32 addresses in hccn.conf was out of date"
 )
-def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
+def stale_hccn_conf(subject: LocalSubject) -> Iterator[Finding]:
     """The address of a device in hccn.conf differs from the current address of the device.
 
     The driver sets the addresses in hccn.conf at every boot. A table with the current addresses is wrong after
@@ -172,7 +172,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC643", "not-compared", "advice", source="hccn_tool and npu-smi as sources of addresses")
-def not_compared(subject: Subject) -> Iterator[Finding]:
+def not_compared(subject: LocalSubject) -> Iterator[Finding]:
     """A fact about this host is unknown, so the table was not compared with it.
 
     Base: 1.0 1x2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.host.recognition import Recognised, listed_addresses, recognise, same
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, LocalSubject, rule, shared
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ GENERATE = "make a new table on this host: `hccl-tools gen`"
 
 
 @shared
-def here(subject: Subject) -> Recognised:
+def here(subject: LocalSubject) -> Recognised:
     """Return the servers of the table that match this host."""
     return recognise(subject.table, subject.host)
 
 
-def rows_here(subject: Subject) -> list[tuple[int, int]]:
+def rows_here(subject: LocalSubject) -> list[tuple[int, int]]:
     """Return the row and device id of this host's devices in the table; empty unless one server matches."""
     numbers = subject.table.device_numbers
     own = [subject.table.servers[index] for index in here(subject).servers]
@@ -35,7 +35,7 @@ def rows_here(subject: Subject) -> list[tuple[int, int]]:
     return _of_this_host(subject, known) if subject.table.format == "2.0" else known
 
 
-def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _of_this_host(subject: LocalSubject, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Leave out the other hosts of a chassis, which is one server in a 2.0 table: their device ids repeat."""
     times = Counter(number for _, number in rows)
     devices = subject.host.devices
@@ -57,7 +57,7 @@ def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[i
     stage="none",
     source="HCCL rank table guides, `server_id`, `device_ip`: the values of the host that a rank runs on",
 )
-def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
+def no_server_is_this_host(subject: LocalSubject) -> Iterator[Finding]:
     """No server of the table matches this host by its devices' addresses, its own addresses or its name.
 
     Base: 1.0 2x8
@@ -85,7 +85,7 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     stage="none",
     source="HCCL rank table guides, `server_id`: one entry for each machine",
 )
-def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
+def several_servers_are_this_host(subject: LocalSubject) -> Iterator[Finding]:
     """Two servers of the table are this host: one machine is listed twice under different names.
 
     Base: 1.0 2x8
@@ -111,7 +111,7 @@ def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
     "advice",
     source="HCCL accepts any text as server_id; MindIE and launchers use it as the host's address",
 )
-def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
+def server_id_not_this_host_s(subject: LocalSubject) -> Iterator[Finding]:
     """The server_id of the server with this host's devices is not an address of this host.
 
     HCCL does not use the address, but a launcher that looks for its own host in the table does.

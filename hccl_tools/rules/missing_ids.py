@@ -14,13 +14,14 @@ from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.registry import shared, shared_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Violation
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import Input
 
 #: Keys of a device, and keys of other entries that are moved into a list of devices by mistake.
 _OF_DEVICES = frozenset({"device_id", "device_ip", "rank_id", "super_device_id"})
@@ -29,7 +30,7 @@ _NO_DEVICE = "remove the entry, or move it to its own list: it names a server, a
 _SERVER = "give the server an id of its own, usually the address of its host"
 
 
-def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | None:
+def hint_on(subject: Input, violation: Violation, table_format: str) -> str | None:
     """Return the hint on a missing or damaged id; None for other keys."""
     if table_format not in MODULES:
         return None
@@ -52,13 +53,13 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
     if table_format != "2.0" and _is_no_device(subject, holder):
         return _NO_DEVICE
     if key == "net_layer":
-        among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key).first()
+        among, absent = "no other level of the rank has", _absent(subject, (holder[:-1], key)).first()
     elif key != "rank_id" and table_format == "2.0":
         among, absent = "no other rank of the node has", _absent_in_node(subject, holder, key)
     elif key == "device_id":
-        among, absent = "no other device of the server has", _absent(subject, holder[:-1], key)
+        among, absent = "no other device of the server has", _absent(subject, (holder[:-1], key))
     else:
-        among, absent = "no other device has", _absent(subject, holder[:1], key)
+        among, absent = "no other device has", _absent(subject, (holder[:1], key))
     if not absent.numbers:
         return None
     if key == "device_id" and absent.numbers[0] >= subject.product.device_limit:
@@ -71,13 +72,13 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
     return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
 
 
-def _is_mark(subject: Subject, path: Path) -> bool:
+def _is_mark(subject: Input, path: Path) -> bool:
     """Return whether an entry of a list stands for others: its keys are dots, or say that they were left out."""
     entry = reduce(getitem, path, subject.value) if path and isinstance(path[-1], int) else None
     return isinstance(entry, dict) and bool(entry) and all(marks(key) for key in entry)
 
 
-def _is_no_device(subject: Subject, path: Path) -> bool:
+def _is_no_device(subject: Input, path: Path) -> bool:
     """Return whether an entry of a list of devices has no key of a device, but one of a server."""
     entry = reduce(getitem, path, subject.value)
     return isinstance(entry, dict) and not _OF_DEVICES & entry.keys() and bool(_OF_SERVERS & entry.keys())
@@ -87,7 +88,7 @@ def _shown(number: int, table_format: str) -> str:
     return str(number) if table_format == "2.0" else f'"{number}"'
 
 
-def hint_on_all(subject: Subject, violation: Violation, table_format: str) -> str | None:
+def hint_on_all(subject: Input, violation: Violation, table_format: str) -> str | None:
     """Return the hint on several entries without an id, or with null, if each id follows from the place of its entry."""
     key, holder = violation.key, violation.path
     if key is None and holder and reduce(getitem, holder, subject.value) is None:
@@ -110,12 +111,9 @@ def hint_on_all(subject: Subject, violation: Violation, table_format: str) -> st
     return f"number the entries {where}{text}"
 
 
-def place_of(subject: Subject, holder: Path, key: str, table_format: str) -> int | None:
+def place_of(subject: Input, holder: Path, key: str, table_format: str) -> int | None:
     """Return the id of an entry by its place in the file; None unless all ids that are there follow their places."""
-    known: dict[str, bool] = subject.memo.setdefault("ids in the order of the file", {})
-    if key not in known:
-        known[key] = _is_in_order(subject, key, table_format)
-    if not known[key]:
+    if not _is_in_order(subject, (key, table_format)):
         return None
     if table_format == "2.0":
         return int(holder[1]) if key == "rank_id" else None
@@ -124,17 +122,17 @@ def place_of(subject: Subject, holder: Path, key: str, table_format: str) -> int
     return _ranks_before(subject)[int(holder[1])] + int(holder[3])
 
 
-def _ranks_before(subject: Subject) -> list[int]:
+@shared
+def _ranks_before(subject: Input) -> list[int]:
     """Return the number of devices before each server of server_list, and at last that of all devices."""
-    known: dict[str, list[int]] = subject.memo
-    if "ranks before" not in known:
-        sizes = [len(_listed(one)) if isinstance(one, dict) else 0 for one in subject.value["server_list"]]
-        known["ranks before"] = [*accumulate(sizes, initial=0)]
-    return known["ranks before"]
+    sizes = [len(_listed(one)) if isinstance(one, dict) else 0 for one in subject.value["server_list"]]
+    return [*accumulate(sizes, initial=0)]
 
 
-def _is_in_order(subject: Subject, key: str, table_format: str) -> bool:
+@shared_each
+def _is_in_order(subject: Input, key_of_format: tuple[str, str]) -> bool:
     """Return whether each id that is there is the number of its entry in the file, and at least one is missing."""
+    key, table_format = key_of_format
     value = subject.value
     if table_format == "2.0":
         entries = value["rank_list"] if key == "rank_id" else []
@@ -170,27 +168,28 @@ def _without(values: Sequence[Any]) -> _Absent:
     return _Absent(numbers, fold(numbers) if len(numbers) > 1 else "")
 
 
-def _absent(subject: Subject, path: Path, key: str) -> _Absent:
-    """Return the numbers from 0 on that no entry of a list has; computed once for each list."""
-    known: dict[Any, _Absent] = subject.memo.setdefault("absent ids", {})
-    if (path, key) not in known:
-        entries = reduce(getitem, path, subject.value)
-        if path == ("server_list",):
-            entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
-        known[path, key] = _without([one.get(key) if isinstance(one, dict) else None for one in entries])
-    return known[path, key]
+@shared_each
+def _absent(subject: Input, place: tuple[Path, str]) -> _Absent:
+    """Return the numbers from 0 on that no entry of a list has under a key; computed once for each list."""
+    path, key = place
+    entries = reduce(getitem, path, subject.value)
+    if path == ("server_list",):
+        entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
+    return _without([one.get(key) if isinstance(one, dict) else None for one in entries])
 
 
-def _absent_in_node(subject: Subject, holder: Path, key: str) -> _Absent:
-    """Return the numbers from 0 on that no rank of the node of a rank has; computed once for all nodes."""
-    known: dict[str, Any] = subject.memo.setdefault("absent ids of nodes", {})
-    if key not in known:
-        ranks: dict[str, list[Any]] = {}
-        for rank in subject.value["rank_list"]:
-            ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
-        known[key] = {node: _without(ids) for node, ids in ranks.items()}
-    absent: _Absent = known[key][_node(subject.value["rank_list"][holder[1]])]
-    return absent
+def _absent_in_node(subject: Input, holder: Path, key: str) -> _Absent:
+    """Return the numbers from 0 on that no rank of the node of a rank has."""
+    return _absent_in_nodes(subject, key)[_node(subject.value["rank_list"][holder[1]])]
+
+
+@shared_each
+def _absent_in_nodes(subject: Input, key: str) -> dict[str, _Absent]:
+    """Return the numbers from 0 on that no rank of each node has."""
+    ranks: dict[str, list[Any]] = {}
+    for rank in subject.value["rank_list"]:
+        ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
+    return {node: _without(ids) for node, ids in ranks.items()}
 
 
 def _node(rank: Any) -> str:

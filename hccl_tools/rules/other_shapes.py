@@ -17,7 +17,7 @@ from hccl_tools.rules.registry import Finding, shared
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Violation
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import DamagedInput
 
 _MOST_NAMED = 8
 
@@ -47,9 +47,9 @@ class OtherShape(NamedTuple):
 
 
 @shared
-def other_shapes(subject: Subject) -> list[OtherShape]:
+def other_shapes(subject: DamagedInput) -> list[OtherShape]:
     """Return what is wrong with the shape of a table that lacks required keys."""
-    value, table_format = subject.value, subject.memo["violations"].table_format
+    value, table_format = subject.value, subject.violations.table_format
     if not isinstance(value, dict):
         return []
     if table_format == "2.0":
@@ -194,7 +194,7 @@ def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
     return OtherShape(finding, 2, frozenset(), frozenset({"device"}))
 
 
-def _stray_devices(subject: Subject) -> OtherShape | None:
+def _stray_devices(subject: DamagedInput) -> OtherShape | None:
     """Devices without a server_id between the servers of server_list: the list of a server ended too early."""
     servers = _entries(subject.value, "server_list")
     within = [

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from inspect import cleandoc
+from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import PRODUCT_GUIDE
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import OTHER_FILES
 from hccl_tools.notation.phrases import count
-from hccl_tools.rules.registry import LOCAL, MIXTURE, NOT_FOR_TARGETS, Rule
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Rule
 
 #: What happens to a job, by consequence.
 CONSEQUENCES = {
@@ -96,15 +99,10 @@ def _consequence(rule: Rule) -> str:
 
 
 def _tables(rule: Rule) -> str:
-    if rule.formats == LOCAL:
-        return "all, compared with the host by `validate --local`"
-    if rule.formats == MIXTURE:
-        return "1.0, 1.2, with a server_list in group_list"
-    if rule.formats == NOT_FOR_TARGETS:
-        return "none; other files, with `validate --target`"
-    if rule.formats and rule.formats[0] in READERS:
-        return f"none; {READERS[rule.formats[0]][1]}s ({rule.formats[0]}), read by {rule.facts.reader}"
-    return ", ".join(rule.formats) if rule.formats else "all"
+    kind = rule.kind
+    if kind.name in OTHER_FILES:
+        return f"none; {kind.noun}s ({kind.name}), read by {kind.reader}"
+    return kind.tables or ", ".join(rule.formats) or "all"
 
 
 def example_lines(steps: str) -> list[str]:

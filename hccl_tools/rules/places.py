@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.formats.detection import detect
+from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation import invisible
 from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @rule("HCC617", "misplaced-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
-def misplaced_key(subject: Subject) -> Iterator[Finding]:
+def misplaced_key(subject: Input) -> Iterator[Finding]:
     """A key is in an object in which HCCL does not read it, so that HCCL ignores it.
 
     Base: 2x8
@@ -56,8 +57,8 @@ def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
     )
 
 
-def _format(subject: Subject) -> str | None:
-    if not subject.is_json or subject.kind is not None or not isinstance(subject.value, dict):
+def _format(subject: Input) -> str | None:
+    if not subject.is_json or subject.kind is not RANK_TABLE or not isinstance(subject.value, dict):
         return None
     found = detect(subject.value)
     return None if found.heterogeneous or "deploy_mode" in subject.value else found.format
@@ -92,7 +93,7 @@ def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
     "advice",
     source="topoinfo_ranktableConcise.cc (ids are compared as texts)",
 )
-def invisible_character(subject: Subject) -> Iterator[Finding]:
+def invisible_character(subject: Input) -> Iterator[Finding]:
     r"""A value or key has a character that no editor shows, such as a zero-width space from a web page.
 
     HCCL compares ids with it, and does not read a key with it.

@@ -13,6 +13,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.numbers import as_read
 from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
@@ -123,3 +124,17 @@ def is_between(subject: Subject, absent: tuple[int, ...]) -> bool:
     """Whether the ranks after the absent ones follow each other, so that those alone are missing."""
     numbers, size = subject.table.rank_numbers, len(subject.table)
     return set(numbers) | set(absent) == set(range(size + len(absent)))
+
+
+@shared
+def absent_phrase(subject: Subject) -> str:
+    """Return the ranks that no device has as a phrase; "" if every rank has a device."""
+    size, numbers = len(subject.table), set(subject.table.rank_numbers)
+    absent = [str(rank) for rank in range(size) if rank not in numbers]
+    return f"no device has rank{'' if len(absent) == 1 else 's'} {and_more(absent)}" if absent else ""
+
+
+def shown_rank(subject: Subject, row: int) -> str:
+    """Return the rank id of a device as messages show it, with its number if that is not its text."""
+    value, number = subject.table.rank_ids[row], subject.table.rank_numbers[row]
+    return as_read(value, number) if isinstance(value, str) else str(value)

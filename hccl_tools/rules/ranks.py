@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
-from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules import rank_devices, right_texts
 from hccl_tools.rules.commands import address_query, shown_host
 from hccl_tools.rules.copies import (
-    LostDevices,
     absent_devices,
     absent_ranks,
     copied_rows,
     device_copies,
-    lost_devices,
     named_server,
     old_and_new,
     server_copies,
@@ -24,26 +21,27 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
-from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
-from hccl_tools.rules.numbers import all_read_wrong, as_read, decimal_hint, is_sloppy
-from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
+from hccl_tools.rules.moved_entries import exchanged, with_address_as_id
+from hccl_tools.rules.numbers import all_read_wrong, decimal_hint, is_sloppy
+from hccl_tools.rules.rank_order import (
+    absent_phrase,
+    ranks_by_order,
+    right_ranks,
+    shown_rank,
+)
 from hccl_tools.rules.rank_restarts import half_again, restarted_servers, restarts
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.surplus_devices import (
     pasted_devices,
     refused_rows,
     refused_surplus,
     surplus_finding,
 )
-from hccl_tools.table.hccl_numbers import read_integer, read_uint
+from hccl_tools.table.hccl_numbers import UINT32_MAX, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_UINT32_MAX = 0xFFFFFFFF
-#: The numbers of devices of a server that HCCL accepts where two are connected by HCCS.
-_HCCS_COUNTS = (1, 2, 4, 8)
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
 
@@ -52,14 +50,6 @@ MOST_RANKS = 65536
 def _are_0_to_n(subject: Subject) -> bool:
     numbers, size = subject.table.rank_numbers, len(subject.table)
     return numbers == list(range(size)) or set(numbers) == set(range(size))
-
-
-@shared
-def _absent(subject: Subject) -> str:
-    """Return the ranks that no device has as a phrase; "" if every rank has a device."""
-    size, numbers = len(subject.table), set(subject.table.rank_numbers)
-    absent = [str(rank) for rank in range(size) if rank not in numbers]
-    return f"no device has rank{'' if len(absent) == 1 else 's'} {and_more(absent)}" if absent else ""
 
 
 def _known(ranks: range) -> set[int | None]:
@@ -85,9 +75,9 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
         return
     alike = dict[str, tuple[str, str]]()
     for row, number in enumerate(subject.table.rank_numbers):
-        if number is None or not 0 <= number <= _UINT32_MAX:
+        if number is None or not 0 <= number <= UINT32_MAX:
             finding = Finding(
-                f"rank id {_shown(subject, row)} is not a whole number (0, 1, 2, ...)",
+                f"rank id {shown_rank(subject, row)} is not a whole number (0, 1, 2, ...)",
                 subject.device_path(row, "rank_id"),
                 _right_rank(subject),
             )
@@ -136,108 +126,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
         return
     if exchanged(subject):
         return  # HCC203 reports it.
-    size, numbers = len(subject.table), subject.table.rank_numbers
-    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (6 ms; only where ranks are wrong)
+    from hccl_tools.rules import rank_gaps  # noqa: PLC0415  (6 ms; only where ranks are wrong)
 
-    if (start := first_of_run(numbers)) > 0 and (again := doubled_keys.doubled_list(subject)) is not None:
-        yield Finding(
-            f"{_absent(subject)}, because {again[0]}",
-            subject.device_path(numbers.index(max(size, start)), "rank_id"),
-            again[1],
-        )
-        return
-    copied = None if doubled_keys.joined(subject) else rank_devices.copied_from_devices(subject)
-    if copied is not None and doubled_keys.doubled_list(subject) is None:
-        if not copied.repeats:  # Else HCC203 reports it.
-            yield rank_devices.gap(subject, copied, _absent(subject))
-        return
-    if start > 0:
-        other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
-        hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
-        lost, lacking = lost_devices(subject), absent_ranks(subject)
-        if lost is not None and len(lost.rows) == len(lacking):
-            hint = f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
-        begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
-        yield Finding(
-            f"{_absent(subject)}: the ranks {begin}",
-            subject.device_path(numbers.index(max(size, start)), "rank_id"),
-            _with_lost_server(subject, hint),
-        )
-        return
-    absent, hint, swapped = _absent(subject), _gap_hint(subject), with_address_as_id(subject)
-    for row, number in enumerate(numbers):
-        if number is not None and size <= number <= _UINT32_MAX:
-            finding = Finding(
-                f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}: {absent}",
-                subject.device_path(row, "rank_id"),
-                hint,
-                alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
-            )
-            yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
-
-
-def _gap_hint(subject: Subject) -> str:
-    """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
-    from hccl_tools.rules import doubled_keys, doubts, run_together  # noqa: PLC0415  (4 ms; only where a count is wrong)
-
-    hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
-    if (both := run_together.run_together(subject)) is not None:
-        return run_together.part_it(subject, both)
-    absent, lost = absent_ranks(subject), lost_devices(subject)
-    if (again := doubled_keys.doubled_list(subject)) is not None:
-        return again[1]
-    if doubled_keys.joined(subject):
-        return _with_lost_server(subject, hint)
-    if lost is not None and (moved := move_hint(subject, lost.rows)) is not None:
-        return moved
-    if lost is not None and len(lost.rows) == len(absent) and _are_allowed(subject, lost):
-        are = "it is" if len(absent) == 1 else "they are"
-        return f"{rank_devices.add_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
-    sizes = {len(server.rows) for server in subject.table.servers}
-    if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
-        what = "node" if subject.table.format == "2.0" else "server"
-        if _with_lost_server(subject, hint) == hint:  # Else the count says that it is missing.
-            hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
-    elif by_order := right_ranks(subject):
-        hint = by_order
-    elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
-        hint = f"{hint}, in the order that they have: {own}"
-    return _with_lost_server(subject, hint)
-
-
-def _are_allowed(subject: Subject, lost: LostDevices) -> bool:
-    """Return whether servers with their lost devices have a number of devices that the product allows."""
-    sizes = [len(subject.table.servers[index].rows) + len(own) for index, own in lost.of_server.items()]
-    return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
-
-
-def _with_lost_server(subject: Subject, right: str) -> str:
-    """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
-    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (4 ms; only where a count is wrong)
-
-    table = subject.table
-    if parted := doubled_keys.joined(subject):
-        return parted
-    if table.format == "2.0":
-        return _with_lost_rank(subject, right)
-    stated, servers = table.declared.get("server_count"), len(table.servers)
-    number = read_uint(stated) if isinstance(stated, str) else None
-    if number is None or number <= servers:
-        return right
-    lost = rank_list(absent_ranks(subject))
-    return (
-        f'server_count is "{stated}", so add the missing server with {lost}; '
-        f'if none is missing, write "server_count": "{servers}" and {right}'
-    )
-
-
-def _with_lost_rank(subject: Subject, right: str) -> str:
-    """Return a hint to number the ranks of a 2.0 table again, after that on missing ranks if rank_count has more."""
-    size, stated = len(subject.table), read_integer(subject.table.declared.get("rank_count"))
-    if stated is None or stated <= size:
-        return right
-    lost = rank_list(absent_ranks(subject))
-    return f'rank_count is {stated}, so add the entry of {lost}; if none is missing, write "rank_count": {size} and {right}'
+    yield from rank_gaps.findings(subject)
 
 
 @rule(
@@ -287,7 +178,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     first: dict[int, int] = {}
     owner, texts = subject.table.server_of_row, subject.table.rank_ids
     odd, by_order = ranks_by_order(subject), right_ranks(subject)
-    hint = f"give every device its own rank id, 0 to N-1: {by_order or _absent(subject)}"
+    hint = f"give every device its own rank id, 0 to N-1: {by_order or absent_phrase(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
         if row in copied:
             continue
@@ -297,7 +188,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
             wrong, other = (seen, row) if marks[0] > marks[1] else (row, seen)
             special = decimal_hint(texts[wrong])
             yield Finding(
-                f"rank id {_shown(subject, wrong)} is used by two devices",
+                f"rank id {shown_rank(subject, wrong)} is used by two devices",
                 subject.device_path(wrong, "rank_id"),
                 special or hint,
                 (
@@ -409,11 +300,6 @@ def _own_values(subject: Subject, row: int) -> str:
         f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
         f"and the address of that device (`hccn_tool -i {device} {address_query(subject)}` on {shown_host(server.address)} shows it)"
     )
-
-
-def _shown(subject: Subject, row: int) -> str:
-    value, number = subject.table.rank_ids[row], subject.table.rank_numbers[row]
-    return as_read(value, number) if isinstance(value, str) else str(value)
 
 
 @rule("HCC204", "rank-count", "refused", code="EI0014", formats=("2.0",), source="rank_table_info.cc:35-63")

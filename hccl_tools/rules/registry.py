@@ -8,48 +8,52 @@ sorts or reads configuration. Its docstring is its documentation page: a title, 
 from __future__ import annotations
 
 from functools import wraps
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
+from hccl_tools.diagnostics.registry import Registry, Selection
 from hccl_tools.formats import module
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import (
+    ENDPOINTS,
+    KINDS,
+    LAB,
+    LOCAL,
+    MIXTURE,
+    NOT_FOR_TARGETS,
+    RANK_TABLE,
+    ROOT_INFO,
+    SERVICE_TABLE,
+    TARGETS,
+    VERSION_1_1,
+)
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.document.document import Document
-    from hccl_tools.formats.host_files import Kind
+    from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
+    from hccl_tools.table.service_table import Reader
 
 #: The formats with ``server_list``, the formats of the legacy loader, and all formats.
 SERVER_LIST = ("1.0", "1.2")
 LEGACY = (*SERVER_LIST, "group_list")
 _ALL = (*LEGACY, "2.0")
-#: The formats of rules that compare a table of any format with this host.
-LOCAL = ("local",)
-#: The frameworks that read tables beside HCCL, with their names in messages. Each has rules of its own.
-TARGETS = {"mindspore": "MindSpore", "torch": "torch_npu", "mindie": "MindIE", "xllm": "xLLM"}
-#: The formats of rules on files that none of these frameworks reads.
-NOT_FOR_TARGETS = ("not-for-targets",)
-#: The formats of rules on the servers of xLLM's mixture that HCCL does not read.
-MIXTURE = ("mixture",)
-_READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file"), MIXTURE[0]: ("xLLM", "table")}
-#: The formats of rules that do not change HCCL's verdict on a table.
-BESIDE_HCCL = {LOCAL, MIXTURE, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _T = TypeVar("_T")
+_Key = TypeVar("_Key")
+_Input = TypeVar("_Input", bound="Input")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
     "document": (),
     "places": (),
     "structure": _ALL,
-    "legacy_formats": ("lab",),
-    "version_1_1": ("1.1",),
+    "legacy_formats": (LAB.name,),
+    "version_1_1": (VERSION_1_1.name,),
     "servers": LEGACY,
     "groups": ("group_list",),
     "ranks": (*SERVER_LIST, "2.0"),
@@ -78,21 +82,21 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "server_sizes": _ALL,
     "text_order": LEGACY,
     "spelling": _ALL,
-    "endpoint_files": ("endpoints",),
-    "endpoint_peers": ("endpoints",),
-    "root_info": ("rootinfo",),
-    "root_info_topology": ("rootinfo",),
-    "host_files_local": ("endpoints", "rootinfo"),
-    "service_structure": (SERVICE,),
-    "service_groups": (SERVICE,),
-    "service_devices": (SERVICE,),
-    "service_addresses": (SERVICE,),
-    "service_advice": (SERVICE,),
+    "endpoint_files": (ENDPOINTS.name,),
+    "endpoint_peers": (ENDPOINTS.name,),
+    "root_info": (ROOT_INFO.name,),
+    "root_info_topology": (ROOT_INFO.name,),
+    "host_files_local": (ENDPOINTS.name, ROOT_INFO.name),
+    "service_structure": (SERVICE_TABLE.name,),
+    "service_groups": (SERVICE_TABLE.name,),
+    "service_devices": (SERVICE_TABLE.name,),
+    "service_addresses": (SERVICE_TABLE.name,),
+    "service_advice": (SERVICE_TABLE.name,),
     **{f"target_{name}": (name,) for name in TARGETS},
-    "other_files": NOT_FOR_TARGETS,
-    "xllm_mixture": MIXTURE,
-    "local_servers": LOCAL,
-    "local_devices": LOCAL,
+    "other_files": (NOT_FOR_TARGETS.name,),
+    "xllm_mixture": (MIXTURE.name,),
+    "local_servers": (LOCAL.name,),
+    "local_devices": (LOCAL.name,),
 }
 
 #: When HCCL finds the fault: loading the file, parsing entries, comparing entries, checking the topology.
@@ -118,59 +122,126 @@ class Finding(NamedTuple):
 if TYPE_CHECKING:
     #: A finding, or what makes it: a table may have a fault in every entry, and only the first are kept.
     Found = Finding | Callable[[], Finding]
+    _Check = Callable[[_Input], Iterable[Found]]
 #: A placeholder for each further fault that a rule only counts.
 COUNTED = Finding("")
 
 
-class Subject:
-    """The input of rules: the parsed document, the table read from it, and the product.
+class InputFacts(NamedTuple):
+    """What is known of the input of rules before a rule runs.
 
     Attributes:
-        product: The product for which the table is checked.
+        product: The product for which the input is checked.
+        value: The parsed document.
         document: The source of ``value``; ``None`` if the caller passed a parsed value or a table.
         path: The name of the file; ``None`` for bytes and standard input.
         not_json: Why the value that the caller passed is not JSON.
-        table: The table; set only for rules on tables.
-        memo: Results that several rules share, by function name; see ``shared``.
-        host: The state of this host; set only for ``validate --local``.
-        product_reason: Why the table is checked for this product.
+        is_directory: Whether a directory has the name of a file that is not a table.
+        env: The job's environment variables.
+        kind: The kind of the file; ``RANK_TABLE`` for a document that is of no other kind.
+        product_reason: Why the input is checked for this product.
         product_is_assumed: Whether the product is a default instead of the user's choice.
-        kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
-        is_directory: Whether a directory has the name of such a file.
-        damaged: The keys of the table whose values were replaced, because they violate the schema.
     """
 
-    damaged: frozenset[str] = frozenset()
-
-    def __init__(
-        self,
-        product: Product,
-        value: Any = None,
-        document: Document | None = None,
-        path: str | None = None,
-        *,
-        not_json: Finding | None = None,
-        is_directory: bool = False,
-        table: RankTable | None = None,
-        env: Mapping[str, str] = {},
-    ) -> None:
-        self.product, self.product_reason, self.product_is_assumed = product, "", False
-        self.value, self.document, self.path = value, document, path
-        self.not_json, self.is_directory, self.env = not_json, is_directory, env
-        self.kind: Kind | None = None
-        self.memo: dict[str, Any] = {}
-        self.table: RankTable = table  # type: ignore[assignment]
-        self.host: HostState = None  # type: ignore[assignment]
+    product: Product
+    value: Any = None
+    document: Document | None = None
+    path: str | None = None
+    not_json: Finding | None = None
+    is_directory: bool = False
+    env: Mapping[str, str] = {}
+    kind: FileKind = RANK_TABLE
+    product_reason: str = ""
+    product_is_assumed: bool = False
 
     @property
     def is_json(self) -> bool:
         """Whether the input is valid JSON."""
         return self.not_json is None and (self.document is None or self.document.problem is None)
 
+
+class Input:
+    """The input of rules on documents. Its attributes are those of ``InputFacts``, and never change.
+
+    Attributes:
+        facts: All of them, from which another input is made.
+        results: Results that several rules share, by the function that returns them; see ``shared``. Inputs
+            that are made from another one have the same: a function that needs more of its input than these
+            facts is not called before it is there.
+    """
+
+    def __init__(self, facts: InputFacts, results: dict[Any, Any] | None = None) -> None:
+        self.facts: Final = facts
+        self.results: Final = {} if results is None else results
+        self.product: Final = facts.product
+        self.value: Final = facts.value
+        self.document: Final = facts.document
+        self.path: Final = facts.path
+        self.not_json: Final = facts.not_json
+        self.is_directory: Final = facts.is_directory
+        self.env: Final = facts.env
+        self.kind: Final = facts.kind
+        self.product_is_assumed: Final = facts.product_is_assumed
+
     @property
-    def has_host(self) -> bool:
-        """Whether the state of this host is known."""
-        return self.host is not None
+    def is_json(self) -> bool:
+        """Whether the input is valid JSON."""
+        return self.facts.is_json
+
+
+class DamagedInput(Input):
+    """A document that violates the schema of its format, with the violations."""
+
+    def __init__(self, given: Input, violations: Violations) -> None:
+        super().__init__(given.facts, given.results)
+        self.violations: Final = violations
+
+
+class MixtureInput(Input):
+    """A mixture of xLLM, with the findings on the servers in its ``group_list``, which HCCL does not read."""
+
+    def __init__(self, given: Input, in_groups: tuple[Finding, ...]) -> None:
+        super().__init__(given.facts, given.results)
+        self.in_groups: Final = in_groups
+
+
+class HostFileInput(Input):
+    """An endpoint file or a root info with the state of this host (``validate --local``)."""
+
+    def __init__(self, given: Input, host: HostState) -> None:
+        super().__init__(given.facts, given.results)
+        self.host: Final = host
+
+
+class ServiceInput(Input):
+    """A service table with the program for which it was made."""
+
+    def __init__(self, given: Input, reader: Reader) -> None:
+        super().__init__(given.facts, given.results)
+        self.reader: Final = reader
+
+
+class Subject(Input):
+    """The input of rules on tables: the table read from a document, or made in memory.
+
+    Attributes:
+        table: The table.
+        damaged: The keys of the table whose values were replaced, because they violate the schema.
+        is_version_1_1: Whether the table stands for one of version 1.1.
+    """
+
+    def __init__(
+        self,
+        given: Input,
+        table: RankTable,
+        damaged: frozenset[str] = frozenset(),
+        *,
+        is_version_1_1: bool = False,
+    ) -> None:
+        super().__init__(given.facts, given.results)
+        self.table: Final = table
+        self.damaged: Final = damaged
+        self.is_version_1_1: Final = is_version_1_1
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return the path of a device, or of one of its keys."""
@@ -186,14 +257,36 @@ class Subject:
         return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
 
 
-def shared(compute: Callable[[Subject], _T]) -> Callable[[Subject], _T]:
+class LocalSubject(Subject):
+    """A table with the state of this host (``validate --local``)."""
+
+    def __init__(self, subject: Subject, host: HostState) -> None:
+        super().__init__(subject, subject.table, subject.damaged)
+        self.host: Final = host
+
+
+def shared(compute: Callable[[_Input], _T]) -> Callable[[_Input], _T]:
     """Cache the result of a function for each subject, so that several rules can use it."""
 
     @wraps(compute)
-    def once(subject: Subject) -> _T:
-        if compute.__name__ not in subject.memo:
-            subject.memo[compute.__name__] = compute(subject)
-        result: _T = subject.memo[compute.__name__]
+    def once(subject: _Input) -> _T:
+        if compute not in subject.results:
+            subject.results[compute] = compute(subject)
+        result: _T = subject.results[compute]
+        return result
+
+    return once
+
+
+def shared_each(compute: Callable[[_Input, _Key], _T]) -> Callable[[_Input, _Key], _T]:
+    """Cache the result of a function for each subject and second argument; see ``shared``."""
+
+    @wraps(compute)
+    def once(subject: _Input, key: _Key) -> _T:
+        known = subject.results.setdefault(compute, {})
+        if key not in known:
+            known[key] = compute(subject, key)
+        result: _T = known[key]
         return result
 
     return once
@@ -203,17 +296,18 @@ class Rule(NamedTuple):
     """A declared rule.
 
     ``formats`` is empty for rules on documents of any kind. ``needs`` names the device and server keys that
-    the rule reads: if one of them is damaged, the rule does not run.
+    the rule reads: if one of them is damaged, the rule does not run. ``kind`` is that of what the rule is on.
     """
 
     facts: RuleFacts
-    check: Callable[[Subject], Iterable[Found]]
+    check: Callable[[Any], Iterable[Found]]
     formats: tuple[str, ...]
     stage: Stage
     needs: tuple[str, ...]
+    kind: FileKind
 
 
-_RULES: dict[str, Rule] = {}
+_RULES = Registry[Rule]("hccl_tools.rules")
 
 
 def rule(
@@ -227,7 +321,7 @@ def rule(
     stage: Stage | None = None,
     needs: tuple[str, ...] = (),
     words: str = "",
-) -> Callable[[Callable[[Subject], Iterable[Found]]], Callable[[Subject], Iterable[Found]]]:
+) -> Callable[[_Check[_Input]], _Check[_Input]]:
     """Declare a rule.
 
     Args:
@@ -242,15 +336,13 @@ def rule(
             that forbids it, if it is not the product's.
     """
 
-    def declare(check: Callable[[Subject], Iterable[Found]]) -> Callable[[Subject], Iterable[Found]]:
-        if rule_id in _RULES:
-            raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
+    def declare(check: _Check[_Input]) -> _Check[_Input]:
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
-        read_by = TARGETS.get(own[0], "HCCL") if own else "HCCL"
-        reader = _READERS.get(own[0] if own else "", (read_by, "table"))
-        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader, words)
+        kind = KINDS.get(own[0], RANK_TABLE) if own else RANK_TABLE
+        doc = check.__doc__ or ""
+        facts = RuleFacts(rule_id, name, consequence, source, code, doc, kind.reader, kind.noun, words)
         when = stage or ("none" if consequence == "advice" else "parse")
-        _RULES[rule_id] = Rule(facts, check, own, when, needs)
+        _RULES.declare(rule_id, name, Rule(facts, check, own, when, needs, kind))
         return check
 
     return declare
@@ -258,9 +350,7 @@ def rule(
 
 def all_rules() -> dict[str, Rule]:
     """Return every rule by id, in the order of the ids."""
-    for family in FAMILIES:
-        import_module(f"hccl_tools.rules.{family}")
-    return dict(sorted(_RULES.items()))
+    return _RULES.of(FAMILIES)
 
 
 def rules_for(table_format: str | None) -> list[Rule]:
@@ -269,12 +359,24 @@ def rules_for(table_format: str | None) -> list[Rule]:
     def fits(formats: tuple[str, ...]) -> bool:
         return table_format in formats if table_format else not formats
 
-    for family, formats in FAMILIES.items():
-        if fits(formats):
-            import_module(f"hccl_tools.rules.{family}")
-    return [found for found in _RULES.values() if fits(found.formats)]
+    _RULES.load(family for family, formats in FAMILIES.items() if fits(formats))
+    return [found for found in _RULES.declared.values() if fits(found.formats)]
 
 
 def rule_by_id(rule_id: str) -> Rule:
     """Return a rule that has been loaded."""
-    return _RULES[rule_id]
+    return _RULES.declared[rule_id]
+
+
+def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
+    """Return a function that checks whether ids, prefixes (``HCC2``) or names select a rule.
+
+    Raises:
+        UsageError: A selector matches no rule.
+    """
+    found = Selection(tuple(select), tuple(ignore))
+    if not found.select and not found.ignore:
+        return lambda _facts: True
+    known = ((one.facts.id, one.facts.name) for one in all_rules().values())
+    found.require_known(known, "rule", "`hccl-tools rules` lists all rules")
+    return lambda facts: found.keeps(facts.id, facts.name)

@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.host import eid
 from hccl_tools.rules import file_structure
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.table.addresses import is_eid
 from hccl_tools.table.hccl_numbers import read_integer
 
@@ -38,7 +38,7 @@ def seen_as_table(value: Any) -> Any:
 
 
 @shared
-def devices(subject: Subject) -> list[dict[str, Any]]:
+def devices(subject: Input) -> list[dict[str, Any]]:
     """Return the entries of rank_list."""
     found: list[dict[str, Any]] = subject.value["rank_list"]
     return found
@@ -53,7 +53,7 @@ def eids(rank: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 @rule("HCC841", "root-info-directory", "refused", stage="load", source=f"{_CLIENT}, ConstructRankTable")
-def root_info_directory(subject: Subject) -> Iterator[Finding]:
+def root_info_directory(subject: Input) -> Iterator[Finding]:
     """A directory has the name of the root info, so that the process of each rank aborts.
 
     `docker run -v FILE:FILE` makes an empty directory on the host if the file does not exist there. HCCL
@@ -70,7 +70,7 @@ def root_info_directory(subject: Subject) -> Iterator[Finding]:
 @rule(
     "HCC842", "root-info-version", "refused", code=_CODE, stage="load", source=f"{_CLIENT}, CheckRootInfoJson"
 )
-def root_info_version(subject: Subject) -> Iterator[Finding]:
+def root_info_version(subject: Input) -> Iterator[Finding]:
     """The version is not "2.0". Versions 1.0 and 1.2 are left over from Atlas A2 and A3.
 
     Base: rootinfo
@@ -95,7 +95,7 @@ def root_info_version(subject: Subject) -> Iterator[Finding]:
     stage="structure",
     source=f"{_CLIENT}, CheckRootInfoJson",
 )
-def root_info_structure(subject: Subject) -> Iterator[Finding]:
+def root_info_structure(subject: Input) -> Iterator[Finding]:
     """A key is missing or has the wrong type.
 
     Older versions of mindcluster-tools write neither topo_file_path nor rank_count, which HCCL requires.
@@ -109,7 +109,7 @@ def root_info_structure(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC844", "root-info-rank-count", "refused", code=_CODE, source=f"{_CLIENT}, CheckRootInfoJson")
-def root_info_rank_count(subject: Subject) -> Iterator[Finding]:
+def root_info_rank_count(subject: Input) -> Iterator[Finding]:
     """The rank_count is not the number of entries of rank_list.
 
     Base: rootinfo
@@ -124,7 +124,7 @@ def root_info_rank_count(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC845", "root-info-device-twice", "fails-later", source=f"{_CLIENT}, GetLocalDevInfoJson")
-def root_info_device_twice(subject: Subject) -> Iterator[Finding]:
+def root_info_device_twice(subject: Input) -> Iterator[Finding]:
     """Two entries have the same device_id or local_id.
 
     HCCL takes the first entry of its device_id, so a device gets the addresses of another one.
@@ -150,7 +150,7 @@ def root_info_device_twice(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="an EID belongs to one device (mind-cluster, parse_eid.py)",
 )
-def root_info_eid_twice(subject: Subject) -> Iterator[Finding]:
+def root_info_eid_twice(subject: Input) -> Iterator[Finding]:
     """Two devices have the same EID.
 
     Base: rootinfo
@@ -173,7 +173,7 @@ def root_info_eid_twice(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC675", "local-id-of-other-eids", "advice", source="mind-cluster mindcluster_tools, parse_eid.py")
-def local_id_of_other_eids(subject: Subject) -> Iterator[Finding]:
+def local_id_of_other_eids(subject: Input) -> Iterator[Finding]:
     """The EIDs of an entry are those of another local_id.
 
     Only EIDs of the layout that mindcluster-tools describes are compared.

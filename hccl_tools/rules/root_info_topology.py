@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
 from hccl_tools.formats.topology_file import TopologyError, TopologyFile, load
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.rules.root_info import devices
 from hccl_tools.table.hccl_numbers import read_integer
 
@@ -18,7 +18,7 @@ _PATH = ("topo_file_path",)
 
 
 @shared
-def _loaded(subject: Subject) -> TopologyFile | TopologyError | InputError:
+def _loaded(subject: Input) -> TopologyFile | TopologyError | InputError:
     """Return the topology file, or why it cannot be used."""
     try:
         return load(subject.value["topo_file_path"])
@@ -29,7 +29,7 @@ def _loaded(subject: Subject) -> TopologyFile | TopologyError | InputError:
 @rule(
     "HCC676", "topology-file-absent", "advice", source="hcomm rank_info_detect_client.cc, CheckTopoFilePath"
 )
-def topology_file_absent(subject: Subject) -> Iterator[Finding]:
+def topology_file_absent(subject: Input) -> Iterator[Finding]:
     """The topology file cannot be read here. On the host of the root info, HCCL then refuses the root info.
 
     Base: rootinfo
@@ -47,7 +47,7 @@ def topology_file_absent(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC847", "topology-file", "refused", source="hcomm topo_info.cc, TopoInfo::Deserialize")
-def topology_file(subject: Subject) -> Iterator[Finding]:
+def topology_file(subject: Input) -> Iterator[Finding]:
     """HCCL refuses the topology file: it is not JSON of version 2.0, or its counts are wrong.
 
     Base: rootinfo
@@ -67,7 +67,7 @@ def topology_file(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="hccl_rules, device counts on Ascend 950: local_id must be in the topology file",
 )
-def local_id_not_in_topology(subject: Subject) -> Iterator[Finding]:
+def local_id_not_in_topology(subject: Input) -> Iterator[Finding]:
     """The topology file has no device with the local_id of an entry.
 
     Base: rootinfo
@@ -92,7 +92,7 @@ def local_id_not_in_topology(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="topology file: edge_list, local_a_ports, local_b_ports",
 )
-def port_not_in_topology(subject: Subject) -> Iterator[Finding]:
+def port_not_in_topology(subject: Input) -> Iterator[Finding]:
     """A port of layer 0 is on no edge of the device in the topology file, so the address links nothing.
 
     Base: rootinfo
@@ -124,7 +124,7 @@ def port_not_in_topology(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC850", "edge-without-eid", "fails-later", source="topology file: edge_list; hixl, GenerateD2DEdges")
-def edge_without_eid(subject: Subject) -> Iterator[Finding]:
+def edge_without_eid(subject: Input) -> Iterator[Finding]:
     """A link between two devices of the root info ends at a port without an address.
 
     Base: rootinfo
@@ -150,7 +150,7 @@ def edge_without_eid(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _ports_of_layer_0(subject: Subject, row: int) -> set[str]:
+def _ports_of_layer_0(subject: Input, row: int) -> set[str]:
     levels = devices(subject)[row]["level_list"]
     addresses = [
         one for level in levels if read_integer(level["net_layer"]) == 0 for one in level["rank_addr_list"]

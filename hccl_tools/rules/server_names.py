@@ -118,12 +118,18 @@ def _no_address(subject: Subject, index: int, name: str) -> Finding:
             f"server_id {quoted(name)} is not an IP address: {lost.what}",
             subject.server_path(index, "server_id"),
             f"{right}, write that, {where} this server_id",
-            alike=subject.memo.setdefault(
+            alike=_alike(subject).setdefault(
                 f"lost {lost.what}", (f"server_ids are not IP addresses: {lost.what} in each", several)
             ),
         )
-    alike = subject.memo.setdefault("no names", (said, hint))
+    alike = _alike(subject).setdefault("no names", (said, hint))
     return Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
+
+
+@shared
+def _alike(_subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return message and hint on several server_ids with one fault, as the first of them sets both, by the fault."""
+    return {}
 
 
 def _corrected(subject: Subject, index: int, name: str) -> Finding | None:
@@ -221,7 +227,7 @@ def _with_right(subject: Subject, index: int, found: address_texts.Corrected) ->
     hint = f'write "{right}" in place of {quoted(text)}, and the others in the same way, {where} them'
     return Finding(
         message, path, f'write "{right}", {where} this server_id', _same_text(subject, index),
-        alike=subject.memo.setdefault(f"faults {faults}", (f"server_ids have {faults}", hint)),
+        alike=_alike(subject).setdefault(faults, (f"server_ids have {faults}", hint)),
     )  # fmt: skip
 
 

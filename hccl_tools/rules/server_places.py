@@ -15,6 +15,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.address_columns import plain_addresses
 from hccl_tools.rules.address_order import READ, address_numbers, order_of_addresses
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import named_server
@@ -124,7 +125,8 @@ def _has_all_servers(order: Order, servers: Sequence[Server]) -> bool:
 def _have_numbers_of_hosts(subject: Subject, owner: Sequence[int]) -> bool:
     """Return whether one of the four numbers of each address is the last number of the server_id of its owner."""
     addresses = address_numbers(subject)
-    if addresses is None or subject.memo["joined ipv4"] is None:
+    plain = plain_addresses(subject)
+    if addresses is None or plain is None or plain.ipv4 is None:
         return False
     ends = [number_at_end(server.server_id) for server in subject.table.servers]
     wanted = [end[1] if (end := ends[one]) is not None else None for one in owner]

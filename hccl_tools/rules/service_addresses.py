@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_order import joined_names
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import joined_ipv4, packed, query
 from hccl_tools.table.hccl_numbers import read_int
@@ -32,7 +32,7 @@ _UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # 
     "refused",
     source="RankTableLoader.cpp:474, :521-527, :613; ConfigParams.cpp:62",
 )
-def address(subject: Subject) -> Iterator[Finding]:
+def address(subject: Input) -> Iterator[Finding]:
     """A server_ip, a device_ip or the server_id of an instance is not an address, or is 0.0.0.0 or ::.
 
     The server_id of coordinators and controllers may be any name.
@@ -156,7 +156,7 @@ def _is_address(text: str) -> bool:
 
 
 @rule("HCC732", "service-port", "refused", source="RankTableLoader.cpp:528-538; ConfigParams.cpp:119")
-def port(subject: Subject) -> Iterator[Finding]:
+def port(subject: Input) -> Iterator[Finding]:
     """A port of a server of an instance is not a number from 1024 to 65535.
 
     MindIE-Motor refuses the ports 1 to 1023 as well.

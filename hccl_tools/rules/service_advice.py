@@ -11,7 +11,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import WHOLE_MACHINES
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import query
@@ -32,7 +32,7 @@ _MOST_RANKS = 1 << 16
 
 
 @_advice("HCC651", "service-not-completed", source="get_group_id.py:36-41; clusterd")
-def not_completed(subject: Subject) -> Iterator[Finding]:
+def not_completed(subject: Input) -> Iterator[Finding]:
     """The status of a service table is not "completed": every pod waits for it and reads it again each second.
 
     The pods print "status of ranktable is not completed". With a ConfigMap, kubelet can need 60 seconds for
@@ -49,7 +49,7 @@ def not_completed(subject: Subject) -> Iterator[Finding]:
 
 
 @_advice("HCC652", "service-version", source="clusterd, 05_service_configuration_apis.md:57")
-def version(subject: Subject) -> Iterator[Finding]:
+def version(subject: Input) -> Iterator[Finding]:
     """The version of a service table is neither "1.0" nor "1.2"; its readers ignore it.
 
     Example: /version = "1.1"
@@ -63,7 +63,7 @@ def version(subject: Subject) -> Iterator[Finding]:
 
 
 @_advice("HCC653", "service-server-count", source="clusterd; pd_ranktable_tools.py:153")
-def server_count(subject: Subject) -> Iterator[Finding]:
+def server_count(subject: Input) -> Iterator[Finding]:
     """server_count is not the number of the group's servers, so that the file is probably incomplete.
 
     Example: /server_group_list/2/server_count = "2"
@@ -81,7 +81,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
 
 
 @_advice("HCC654", "service-uneven-servers", source="HCC511 of the instance's rank table; MindIE-Motor guide")
-def uneven_servers(subject: Subject) -> Iterator[Finding]:
+def uneven_servers(subject: Input) -> Iterator[Finding]:
     """The servers of an instance have different numbers of devices.
 
     Base: server_group_list 2x4
@@ -104,7 +104,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
 
 
 @_advice("HCC655", "service-rank-gap", source="HCC202 of the instance's rank table")
-def rank_gap(subject: Subject) -> Iterator[Finding]:
+def rank_gap(subject: Input) -> Iterator[Finding]:
     """The ranks of an instance are not 0 to N-1, so that its rank table needs new ranks.
 
     Example: /server_group_list/2/server_list/0/device/1/rank_id = "5"
@@ -124,7 +124,7 @@ def rank_gap(subject: Subject) -> Iterator[Finding]:
 
 
 @_advice("HCC656", "service-shared-device", source="pd_ranktable_tools.py:103")
-def shared_device(subject: Subject) -> Iterator[Finding]:
+def shared_device(subject: Input) -> Iterator[Finding]:
     """Two instances have the same device of a host, or one device_ip for two devices.
 
     Each device has an address of its own: an entry that is copied to another device needs its device_id and device_ip.
@@ -239,7 +239,7 @@ def _how(table: ServiceTable, row: int) -> str:
     "service-shared-port",
     source="config.json of MindIE: each instance binds these ports on its server_ip",
 )
-def shared_port(subject: Subject) -> Iterator[Finding]:
+def shared_port(subject: Input) -> Iterator[Finding]:
     """Two servers of instances have the same server_ip and a port in common: only one of the two can bind it.
 
     HCC716 reports servers with the same mgmt_port.
@@ -276,7 +276,7 @@ def shared_port(subject: Subject) -> Iterator[Finding]:
     "service-logical-ids",
     source="MindIE-Motor guide: device_logical_id counts the devices of a pod from 0",
 )
-def logical_ids(subject: Subject) -> Iterator[Finding]:
+def logical_ids(subject: Input) -> Iterator[Finding]:
     """The device_logical_ids of a server are its device_ids, and those of another server count from 0.
 
     A pod sees its devices as 0, 1, 2 and so on, whatever their device_ids are.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.hccl_numbers import read_column
 
@@ -23,7 +23,7 @@ _HIGHEST = {"device_id": 2048, "device_logical_id": 2048, "rank_id": 2048, "supe
 
 
 @rule("HCC721", "service-number", "refused", source="RankTableLoader.cpp:30-33, :479-509; device.py:6")
-def number(subject: Subject) -> Iterator[Finding]:
+def number(subject: Input) -> Iterator[Finding]:
     """A device_id, device_logical_id or rank_id is not a number from 0 to 2048, or a super_device_id not to 2**30.
 
     Example: /server_group_list/2/server_list/0/device/0/device_id = "2049"
@@ -51,7 +51,7 @@ def number(subject: Subject) -> Iterator[Finding]:
     "fails-later",
     source="rank_table_config_910.md; pd_ranktable_tools.py:103",
 )
-def duplicate_device(subject: Subject) -> Iterator[Finding]:
+def duplicate_device(subject: Input) -> Iterator[Finding]:
     """An instance has the same device of a host twice.
 
     Example: /server_group_list/2/server_list/0/device/1/device_id = "0"
@@ -76,7 +76,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC723", "duplicate-service-rank", "fails-later", source="topoinfo_ranktableParser.cc (HCC203)")
-def duplicate_rank(subject: Subject) -> Iterator[Finding]:
+def duplicate_rank(subject: Input) -> Iterator[Finding]:
     """Two devices of an instance have the same rank_id.
 
     If a table has only one group of instances and each of its servers has its own rank 0, each server is an
@@ -94,7 +94,7 @@ def duplicate_rank(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC724", "duplicate-service-device-ip", "fails-later", source="rank_table.py:83; HCC406")
-def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
+def duplicate_device_ip(subject: Input) -> Iterator[Finding]:
     """Two devices of an instance have the same device_ip.
 
     omni-infer identifies a device by its address.

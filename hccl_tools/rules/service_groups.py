@@ -11,7 +11,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.format_names import SERVICE
@@ -35,7 +35,7 @@ _MOST_SERVERS = {"instance": 96, "coordinator": 2}
 @rule(
     "HCC711", "service-group-id", "refused", source="RankTableLoader.cpp:371, :405, :589; rank_table.py:173"
 )
-def group_id(subject: Subject) -> Iterator[Finding]:
+def group_id(subject: Input) -> Iterator[Finding]:
     """A group_id or a deploy_server is not a number in a string.
 
     Example: /server_group_list/2/group_id = "two"
@@ -58,7 +58,7 @@ def _is_number(text: str) -> bool:
 
 
 @rule("HCC712", "duplicate-group-id", "fails-later", source="RankTableLoader.cpp:351-361, :656-661")
-def duplicate_group_id(subject: Subject) -> Iterator[Finding]:
+def duplicate_group_id(subject: Input) -> Iterator[Finding]:
     """Two groups have the same group_id.
 
     For the coordinator, and where instances are single servers, MindIE-Motor reads only the first of them.
@@ -131,7 +131,7 @@ def _instance_without_number(table: ServiceTable) -> int | None:
 
 
 @rule("HCC713", "service-without-group", "refused", source="RankTableLoader.cpp:601, :642")
-def without_group(subject: Subject) -> Iterator[Finding]:
+def without_group(subject: Input) -> Iterator[Finding]:
     """A table of MindIE-Motor has no coordinator (group 0) or no instance (group 2 or above).
 
     A table of omni-infer needs neither: there, group 0 can be an instance.
@@ -159,7 +159,7 @@ def without_group(subject: Subject) -> Iterator[Finding]:
 
 
 @rule("HCC714", "service-too-large", "refused", source="RankTableLoader.cpp:25-35, :593, :634, :765")
-def too_large(subject: Subject) -> Iterator[Finding]:
+def too_large(subject: Input) -> Iterator[Finding]:
     """A table has more groups or servers than MindIE-Motor reads.
 
     It reads 98 groups (coordinator, controller and 96 instances), 96 servers of an instance and 2
@@ -188,7 +188,7 @@ def too_large(subject: Subject) -> Iterator[Finding]:
     "refused",
     source="RankTableLoader.cpp:475, :525, :548; rank_table.py:178",
 )
-def incomplete_instance(subject: Subject) -> Iterator[Finding]:
+def incomplete_instance(subject: Input) -> Iterator[Finding]:
     """A server of an instance lacks its server_id or devices, or a device lacks device_logical_id.
 
     Only MindIE-Motor requires device_logical_id, the index of the device in its pod.
@@ -234,7 +234,7 @@ def _without_logical_id(table: ServiceTable) -> Iterator[Finding]:
 
 
 @rule("HCC716", "duplicate-service-server", "refused", source="RankTableLoader.cpp:51-57, :330, :426")
-def duplicate_server(subject: Subject) -> Iterator[Finding]:
+def duplicate_server(subject: Input) -> Iterator[Finding]:
     """Two servers of instances have the same server_ip and mgmt_port.
 
     MindIE-Motor identifies a server by these two values, and reports "Non-unique node ID".
@@ -270,7 +270,7 @@ def _equal_ports(table: ServiceTable, seen: int, server: int) -> str:
 @rule(
     "HCC741", "service-super-pods", "fails-later", source="RankTableLoader.cpp:279-288; clusterd, version 1.2"
 )
-def super_pods(subject: Subject) -> Iterator[Finding]:
+def super_pods(subject: Input) -> Iterator[Finding]:
     """The super_pod_list of a group contradicts its servers, or is missing in version 1.2.
 
     Every server of the group must be in one super pod, every server in the list must be in the group, and in

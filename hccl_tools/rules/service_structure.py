@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats import service
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 from hccl_tools.rules.structure import violated
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ _rule = partial(rule, consequence="refused", stage="structure")
 
 
 @shared
-def service_table(subject: Subject) -> ServiceTable:
+def service_table(subject: Input) -> ServiceTable:
     """Return the service table in the document of a subject."""
     return service.read(subject.value)
 
 
 @_rule("HCC701", "service-missing-key", source="RankTableLoader.cpp:472-566, :581-641; get_group_id.py:36")
-def missing_key(subject: Subject) -> Iterator[Finding]:
+def missing_key(subject: Input) -> Iterator[Finding]:
     """A key that every reader of a service table requires is missing.
 
     The status and server_group_list of the table, the group_id and server_list of a group, the server_ip of
@@ -41,7 +41,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC702", "service-wrong-type", source="RankTableLoader.cpp:472-566 (get<std::string>)")
-def wrong_type(subject: Subject) -> Iterator[Finding]:
+def wrong_type(subject: Input) -> Iterator[Finding]:
     """A value has the wrong JSON type: in service tables, every number is a string ("0").
 
     Only server_count may be a number: omni-infer writes it so.
@@ -54,7 +54,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC703", "service-list-size", source="RankTableLoader.cpp:548 (1 to 128 devices), :766")
-def list_size(subject: Subject) -> Iterator[Finding]:
+def list_size(subject: Input) -> Iterator[Finding]:
     """A table has no groups, or the device list of a server is empty or has more than 128 entries.
 
     Example: /server_group_list/2/server_list/0/device = []
@@ -65,7 +65,7 @@ def list_size(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC704", "service-text-after", source="nlohmann::json::parse, json.loads")
-def text_after(subject: Subject) -> Iterator[Finding]:
+def text_after(subject: Input) -> Iterator[Finding]:
     """Text follows the closing brace of a service table, so that its readers refuse the file.
 
     Example: text {"status": "completed", "server_group_list": []} {}

@@ -10,7 +10,7 @@ from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.registry import Input
 
 _DEVICES = ("device", "devices")
 #: The levels of a table that are searched: a server in a device of a server, with a level around each.
@@ -34,7 +34,7 @@ class Stray(NamedTuple):
 
 
 @shared
-def servers(subject: Subject) -> list[Stray]:
+def servers(subject: Input) -> list[Stray]:
     """Return the objects of a table with devices that are not entries of server_list, in file order."""
     found: list[Stray] = []
     waiting: list[tuple[Path, Any]] = [((), subject.value)]

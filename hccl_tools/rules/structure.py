@@ -1,7 +1,7 @@
 """Rules on structure: violations of the format's JSON Schema.
 
 The schema names the rule of each constraint; ``hccl_tools.validation.checker`` puts the violations into the
-memo of the subject after a reader has refused the document. ``rules.violations`` has their messages.
+``DamagedInput`` after a reader has refused the document. ``rules.violations`` has their messages.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import DamagedInput, Finding, Input, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from hccl_tools.formats.schema import Violations
 
 _rule = partial(rule, consequence="refused", stage="structure")
 
 
 @_rule("HCC105", "no-status", code="EI0017", source="topoinfo_ranktableParser.cc:310")
-def no_status(subject: Subject) -> Iterator[Finding]:
+def no_status(subject: Input) -> Iterator[Finding]:
     """The status is missing or not a string.
 
     Example: remove /status
@@ -31,7 +29,7 @@ def no_status(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC107", "no-version", code="EI0017", source="topoinfo_ranktableParser.cc:296-340")
-def no_version(subject: Subject) -> Iterator[Finding]:
+def no_version(subject: Input) -> Iterator[Finding]:
     """The version is missing or not a string.
 
     Without a version HCCL reads the table as a group_list and reports that group_count is missing. It reports
@@ -45,7 +43,7 @@ def no_version(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC108", "unknown-version", code="EI0014", source="config.cc:44-59")
-def unknown_version(subject: Subject) -> Iterator[Finding]:
+def unknown_version(subject: Input) -> Iterator[Finding]:
     """The version is unknown to HCCL, or does not match the kind of table.
 
     Example: /version = "1.00"
@@ -56,7 +54,7 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC111", "missing-key", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
-def missing_key(subject: Subject) -> Iterator[Finding]:
+def missing_key(subject: Input) -> Iterator[Finding]:
     """A required key is missing.
 
     Example: remove /server_list/0/device/0/rank_id
@@ -67,7 +65,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC112", "wrong-type", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
-def wrong_type(subject: Subject) -> Iterator[Finding]:
+def wrong_type(subject: Input) -> Iterator[Finding]:
     """A value has the wrong JSON type.
 
     In 1.x and group_list tables every number is a string ("0"); in 2.0 tables numbers are JSON numbers. HCCL
@@ -81,7 +79,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
 
 
 @_rule("HCC113", "list-size", source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77")
-def list_size(subject: Subject) -> Iterator[Finding]:
+def list_size(subject: Input) -> Iterator[Finding]:
     """A list has too few or too many entries.
 
     Example: /server_list/0/device = []
@@ -95,11 +93,10 @@ def list_size(subject: Subject) -> Iterator[Finding]:
         yield from violated(subject, "HCC113")
 
 
-def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
+def violated(subject: Input, rule_id: str) -> Iterator[Finding]:
     """Yield the violations of the schema that belong to a rule."""
-    found: Violations | None = subject.memo.get("violations")
-    if found is None or not found.counts[rule_id]:
+    if not isinstance(subject, DamagedInput) or not subject.violations.counts[rule_id]:
         return
     from hccl_tools.rules import violations  # noqa: PLC0415  (33 ms; only after a reader has refused the table)
 
-    yield from violations.findings(subject, found, rule_id)
+    yield from violations.findings(subject, rule_id)

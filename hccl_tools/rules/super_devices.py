@@ -15,7 +15,7 @@ from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_super_device, how_super_device_of
 from hccl_tools.rules.copies import absent_devices, copied_rows, repeated_entries
 from hccl_tools.rules.filled_columns import filled_down, filled_runs
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Subject, rule, shared, shared_each
 from hccl_tools.rules.shared_values import claim, owners_of
 from hccl_tools.rules.slipped_ids import slipped_finding, slipped_ids
 from hccl_tools.rules.super_pod_list import (
@@ -179,7 +179,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
             )  # fmt: skip
         found = _one_repeated(subject, row, again[row], kind, alike[cause])
         is_whole = cause == pair and pairs[pair] == len(subject.table.servers[pair[0]].rows)
-        if is_whole and pair[0] != pair[1] and _claimed(subject, *pair).wrong == pair[1]:
+        if is_whole and pair[0] != pair[1] and _claimed(subject, pair).wrong == pair[1]:
             places = (Related(found.path, "the same one here"),)  # The earlier server of the two is wrong.
             found = found._replace(path=found.related[0].path, related=places)
         yield (
@@ -324,7 +324,7 @@ def _all_repeated(
                 "and so on for each device"
             ),
         )
-    found = _claimed(subject, index, other)
+    found = _claimed(subject, (index, other))
     own, others = (quoted(table.servers[one].server_id) for one in (found.wrong, found.owner))
     asked = (how_super_device(subject, table.servers[one].rows[0]) for one in (found.wrong, found.owner))
     return (
@@ -350,14 +350,10 @@ def _moved_behind(subject: Subject, index: int, pod: str) -> str:
     )
 
 
-def _claimed(subject: Subject, index: int, other: int) -> Claim:
+@shared_each
+def _claimed(subject: Subject, servers: tuple[int, int]) -> Claim:
     """Return which of two servers with the same super_device_ids is probably wrong."""
-    known: dict[tuple[int, int], Claim] = subject.memo.setdefault("claims of sdids", {})
-    if (index, other) not in known:
-        known[index, other] = claim(
-            subject, (index, other), _owners_of_sdids(subject), str, "super_device_id"
-        )
-    return known[index, other]
+    return claim(subject, servers, _owners_of_sdids(subject), str, "super_device_id")
 
 
 @shared

@@ -18,7 +18,7 @@ from hccl_tools.rules.pod_servers import (
     unplaced,
     without_server_id,
 )
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import Finding, Subject, rule, shared, shared_each
 from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import (
     SHOW_POD,
@@ -203,31 +203,38 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _servers_of(subject: Subject, number: int) -> set[str]:
-    """Return the servers of an entry of super_pod_list."""
-    known: dict[int, set[str]] = subject.memo.setdefault("servers of entries", {})
-    if not known:
-        known.update({pod.number: set(pod.server_ids) for pod in listed_pods(subject)})
-    return known[number]
+@shared
+def _servers_of_pods(subject: Subject) -> dict[int, set[str]]:
+    """Return the servers of each entry of super_pod_list."""
+    return {pod.number: set(pod.server_ids) for pod in listed_pods(subject)}
+
+
+@shared
+def _sdids_of_servers(subject: Subject) -> dict[str, set[Any]]:
+    """Return the super_device_ids of each server_id."""
+    found: dict[str, set[Any]] = {}
+    sdids = subject.table.column("super_device_id")
+    for server in subject.table.servers:
+        found.setdefault(server.server_id, set()).update(sdids[row] for row in server.rows)
+    return found
+
+
+@shared_each
+def _sdids_of_pod(subject: Subject, number: int) -> set[Any]:
+    """Return the super_device_ids of the servers of an entry of super_pod_list."""
+    of_server, names = _sdids_of_servers(subject), _servers_of_pods(subject)[number]
+    return set().union(*(of_server.get(name, set()) for name in names)) - {None}
 
 
 def _repeat_sdids(subject: Subject, pod: ListedPod, seen: int) -> bool:
     """Whether the servers of two entries have the same super_device_ids, which one super pod has each once."""
-    sdids, table = subject.table.column("super_device_id"), subject.table
-    of_server: dict[str, set[Any]] = subject.memo.setdefault("sdids of servers", {})
-    if not of_server:
-        for server in table.servers:
-            of_server.setdefault(server.server_id, set()).update(sdids[row] for row in server.rows)
-    others = _servers_of(subject, seen)
-    known: dict[int, set[Any]] = subject.memo.setdefault("sdids of pods", {})
-    if seen not in known:
-        known[seen] = set().union(*(of_server.get(name, set()) for name in others)) - {None}
-    own = set(pod.server_ids) - others
-    return any(not known[seen].isdisjoint(of_server.get(name, ())) for name in own)
+    of_server, known = _sdids_of_servers(subject), _sdids_of_pod(subject, seen)
+    own = set(pod.server_ids) - _servers_of_pods(subject)[seen]
+    return any(not known.isdisjoint(of_server.get(name, ())) for name in own)
 
 
 def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
-    if set(pod.server_ids) <= _servers_of(subject, seen):
+    if set(pod.server_ids) <= _servers_of_pods(subject)[seen]:
         return ", and the second entry lists the same servers"
     if _repeat_sdids(subject, pod, seen):
         return ", and the servers of both entries have the same super_device_ids: they are two super pods"
@@ -235,7 +242,7 @@ def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
 
 
 def _right_pod(subject: Subject, pod: ListedPod, seen: int) -> str:
-    if set(pod.server_ids) <= _servers_of(subject, seen):
+    if set(pod.server_ids) <= _servers_of_pods(subject)[seen]:
         return "remove this entry"
     first = pods_by_number(subject)[seen].server_ids
     hosts = on_its_host(subject, first) + on_its_host(subject, pod.server_ids, " and" if first else "")

@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import operand
-from hccl_tools.rules.registry import Finding, Subject
+from hccl_tools.rules.registry import Finding, Input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def name_of(subject: Subject) -> str:
+def name_of(subject: Input) -> str:
     """Return the name of the file for a shell command."""
     return operand(Path(subject.path or "").name)
 
 
-def mode_of(subject: Subject) -> int | None:
+def mode_of(subject: Input) -> int | None:
     """Return the permissions of the file, None for standard input and tables in memory."""
     if subject.path is None or not Path(subject.path).is_file():
         return None
     return stat.S_IMODE(Path(subject.path).stat().st_mode)
 
 
-def link(subject: Subject) -> Iterator[Finding]:
+def link(subject: Input) -> Iterator[Finding]:
     """Yield a finding if the file is a symbolic link."""
     if subject.path is not None and Path(subject.path).is_symlink():
         yield Finding(
@@ -34,7 +34,7 @@ def link(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def unreadable(subject: Subject) -> Iterator[Finding]:
+def unreadable(subject: Input) -> Iterator[Finding]:
     """Yield a finding if the owner of the file may not read it; root reads it all the same."""
     mode = mode_of(subject)
     if mode is not None and not mode & stat.S_IRUSR:

@@ -12,6 +12,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count, listed_parts
+from hccl_tools.rules.address_columns import plain_addresses
 from hccl_tools.rules.address_networks import in_each_others_network
 from hccl_tools.rules.address_order import (
     READ,
@@ -199,7 +200,8 @@ def _mistyped_device(subject: Subject, row: int, right: int) -> Finding:
 
 def _outside_network(subject: Subject) -> list[int]:
     """Return the rows of the only device, or of a server with exchanged digits, outside the network of all others."""
-    ips, raw = subject.table.device_ips, subject.memo["joined ipv4"]
+    ips, plain = subject.table.device_ips, plain_addresses(subject)
+    raw = None if plain is None else plain.ipv4
     if raw is None or len(ips) <= _LEAST_OTHERS:
         return []
     if len(set(zip(raw[::4], raw[1::4], strict=True))) != 2:

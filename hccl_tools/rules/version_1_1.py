@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.table.addresses import family, is_unset
 from hccl_tools.table.hccl_numbers import byte_length, read_int, read_uint
 from hccl_tools.table.model import RankTable, Server
@@ -36,7 +36,7 @@ _OWN_KEYS: dict[str | int, str] = {
 
 
 @rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")
-def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
+def heterogeneous_table(subject: Input) -> Iterator[Finding]:
     """The version is 1.1, but the table is not a valid heterogeneous table.
 
     Version 1.1 describes host processes and devices (collective_id, node_list); no training job uses it. A

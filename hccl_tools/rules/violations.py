@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
-from hccl_tools.formats.schema import Violations, keys_of
+from hccl_tools.formats.schema import Violations
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
@@ -21,7 +21,7 @@ from hccl_tools.rules.document import made_on_its_hosts
 from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.key_places import kinds_with, with_other_keys
 from hccl_tools.rules.other_shapes import other_shapes
-from hccl_tools.rules.registry import COUNTED, Finding, Subject
+from hccl_tools.rules.registry import COUNTED, DamagedInput, Finding
 from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
@@ -51,12 +51,9 @@ _KINDS = {int: "number", str: "string"}
 _LONGEST_SHOWN = 120
 
 
-def findings(subject: Subject, violations: Violations, rule_id: str) -> Iterator[Finding]:
-    """Yield the findings of a rule on violations of the schema.
-
-    Args:
-        violations: All violations of the document; they must contain some of the rule.
-    """
+def findings(subject: DamagedInput, rule_id: str) -> Iterator[Finding]:
+    """Yield the findings of a rule on violations of the schema, of which some are of the rule."""
+    violations = subject.violations
     shapes = other_shapes(subject) if rule_id == "HCC111" else []
     yield from (shape.finding for shape in shapes)
     if shapes:  # They explain what is missing in their entries.
@@ -74,21 +71,21 @@ def findings(subject: Subject, violations: Violations, rule_id: str) -> Iterator
 
 
 def _finding_on(
-    subject: Subject, violation: Violation, alike: dict[tuple[Any, ...], tuple[str, str]]
+    subject: DamagedInput, violation: Violation, alike: dict[tuple[Any, ...], tuple[str, str]]
 ) -> Finding:
     """Return the finding on a violation.
 
     Args:
         alike: Message and hint for several violations of one kind, which the first of them sets.
     """
-    table_format = subject.memo["violations"].table_format
+    table_format = subject.violations.table_format
     if (other := _other_version(subject, violation, table_format)) is not None:
         said = f'"{violation.key}" is missing'
         return Finding(
             said, violation.path, other, alike=alike.setdefault(("version",), (_OF_ANOTHER_VERSION, other))
         )
     hint = _after_the_table(subject, violation)
-    near = None if hint else near_key(subject.value, violation, keys_of(table_format))
+    near = None if hint else near_key(subject.value, violation, subject.violations.known_keys)
     if near is not None:
         return _misspelt(subject, violation, near, alike)
     if hint is None and violation.keyword == "required":
@@ -117,9 +114,9 @@ def _finding_on(
     return finding
 
 
-def _all_ids(subject: Subject, violation: Violation) -> tuple[str, str] | None:
+def _all_ids(subject: DamagedInput, violation: Violation) -> tuple[str, str] | None:
     """Return message and hint on several entries without an id, or with null, if their ids follow from their places."""
-    hint = missing_ids.hint_on_all(subject, violation, subject.memo["violations"].table_format)
+    hint = missing_ids.hint_on_all(subject, violation, subject.violations.table_format)
     what = f'"{violation.key}" is missing' if violation.key is not None else f'"{violation.path[-1]}" is null'
     return None if hint is None else (what, hint)
 
@@ -266,7 +263,7 @@ def _as_whole_entries(key: str | int, found: Any) -> str:
 _OF_ANOTHER_VERSION = '"rank_count" and "rank_list" are missing'
 
 
-def _other_version(subject: Subject, violation: Violation, table_format: str) -> str | None:
+def _other_version(subject: DamagedInput, violation: Violation, table_format: str) -> str | None:
     """Return the hint on a table that has the list of another version: its version, or a new table for the product."""
     value = subject.value
     if violation.key is None or violation.path or violation.key in value:
@@ -298,7 +295,7 @@ def _other_version(subject: Subject, violation: Violation, table_format: str) ->
     )
 
 
-def _after_the_table(subject: Subject, violation: Violation) -> str | None:
+def _after_the_table(subject: DamagedInput, violation: Violation) -> str | None:
     """Return the hint to remove the bracket that closes the table before a key that is in the file."""
     document = subject.document
     if violation.key is None or violation.path or document is None or document.trailing is None:
@@ -316,7 +313,7 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
 
 
 def _misspelt(
-    subject: Subject, violation: Violation, key: str, alike: dict[tuple[Any, ...], tuple[str, str]]
+    subject: DamagedInput, violation: Violation, key: str, alike: dict[tuple[Any, ...], tuple[str, str]]
 ) -> Finding:
     """Return the finding on a required key that is missing, because it is misspelt."""
     message, hint = f'"{violation.key}" is missing, and "{key}" looks like it', rename(key, violation.key)
@@ -340,7 +337,7 @@ def _misspelt(
 
 
 def _by_shape(
-    subject: Subject, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]]
+    subject: DamagedInput, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]]
 ) -> Finding | None:
     """Return the finding on a required key that is missing, if the value under another key is what it stands for."""
     names, right = key_shapes.other_names(subject), violation.key or ""
@@ -355,7 +352,7 @@ def _by_shape(
     )
 
 
-def _elsewhere(subject: Subject, violation: Violation, table_format: str) -> Finding | None:
+def _elsewhere(subject: DamagedInput, violation: Violation, table_format: str) -> Finding | None:
     """Return the finding on a key that the table itself lacks, if it is in one other object, where HCCL ignores it."""
     key = violation.key
     if violation.path or key is None:
@@ -382,9 +379,9 @@ def _lack_ranks(entries: Any) -> bool:
     return all(isinstance(one, dict) for one in entries) and not any("rank" in key for key in keys)
 
 
-def _other_keys(subject: Subject, misspelt: str) -> str:
+def _other_keys(subject: DamagedInput, misspelt: str) -> str:
     """Return other keys of the table that are known ones in another spelling, as a phrase; "" if there are few."""
-    known = keys_of(subject.memo["violations"].table_format)
+    known = subject.violations.known_keys
     plain = {key.replace("_", "") for key in known}
     found, values = dict[str, None](), [subject.value]
     while values:
@@ -423,8 +420,8 @@ def _folded(key: str) -> str:
     return plain.strip(" \t\"'\u201c\u201d").lower().replace("-", "_").replace(" ", "_")
 
 
-def _own_id(subject: Subject, violation: Violation) -> str | None:
-    return missing_ids.hint_on(subject, violation, subject.memo["violations"].table_format)
+def _own_id(subject: DamagedInput, violation: Violation) -> str | None:
+    return missing_ids.hint_on(subject, violation, subject.violations.table_format)
 
 
 def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> str | None:

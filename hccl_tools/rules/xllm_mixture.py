@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, MixtureInput, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "fails-later",
     source="xLLM collective_communicator.cpp, get_rank_table_server_host",
 )
-def server_of_group(subject: Subject) -> Iterator[Finding]:
+def server_of_group(subject: MixtureInput) -> Iterator[Finding]:
     """A server in group_list has a fault for which the table of all servers would be refused.
 
     xLLM skips an entry that it cannot read, and takes the first of several entries with one rank; a rank that
@@ -31,5 +31,4 @@ def server_of_group(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: list the devices under "device"
     """
-    found: list[Finding] = subject.memo["mixture"]  # made by ``validation.mixtures``
-    yield from found
+    yield from subject.in_groups

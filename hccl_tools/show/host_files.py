@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.endpoint_file import Endpoint, device_of, endpoints, files_beside
+from hccl_tools.formats.file_kinds import ENDPOINTS
 from hccl_tools.notation.phrases import aligned, count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
 from hccl_tools.show.description import SCHEMA_VERSION
@@ -29,7 +30,7 @@ def lines(report: Report, value: dict[str, Any], path: str | None) -> list[str]:
     ascii_only = stdout_is_ascii()
     rows = (
         _endpoint_lines(report, value, path)
-        if report.format == "endpoints"
+        if report.format == ENDPOINTS.name
         else _root_info_lines(report, value)
     )
     return [escaped(line, ascii_only=ascii_only) for line in rows]
@@ -38,7 +39,7 @@ def lines(report: Report, value: dict[str, Any], path: str | None) -> list[str]:
 def as_json(report: Report, value: dict[str, Any], path: str | None) -> str:
     """Return the JSON text; see ``lines`` for the arguments."""
     head = {"schema_version": SCHEMA_VERSION, "file": report.file, "format": report.format}
-    facts = _endpoint_facts(value, path) if report.format == "endpoints" else _root_info_facts(value)
+    facts = _endpoint_facts(value, path) if report.format == ENDPOINTS.name else _root_info_facts(value)
     return json.dumps({**head, **facts}, indent=4) + "\n"
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any
 
-_UINT32_MAX = 0xFFFFFFFF
+UINT32_MAX = 0xFFFFFFFF
 _UINT64 = 1 << 64
 #: Numbers of at most this many digits always fit in 32 bits.
 _SAFE_DIGITS = 9
@@ -50,7 +50,7 @@ def read_uint(text: str) -> int | None:
         return None
     if match[1] == "-":
         value = -value % _UINT64
-    return value if value <= _UINT32_MAX else None
+    return value if value <= UINT32_MAX else None
 
 
 def read_int(text: str) -> int | None:
@@ -84,7 +84,7 @@ def read_column(column: list[Any]) -> list[int | None]:
             return list(map(numbers.__getitem__, column))
         if are_digits("".join(column)):
             found = list(map(int, column))
-            if max(found) <= _UINT32_MAX:
+            if max(found) <= UINT32_MAX:
                 return found  # type: ignore[return-value]  # callers do not change it
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
 

@@ -20,17 +20,27 @@ from hccl_tools.document.parsed_value import NotJsonError, as_read
 from hccl_tools.document.reading import shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import LOCAL, RANK_TABLE, SERVICE_TABLE, form_of, is_directory_of, kind_of
+from hccl_tools.formats.xllm import is_mixture
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.other_shapes import other_shapes
-from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subject, rule_by_id, rules_for
-from hccl_tools.rules.selection import chosen
+from hccl_tools.rules.registry import (
+    STAGES,
+    DamagedInput,
+    Finding,
+    Input,
+    InputFacts,
+    LocalSubject,
+    ServiceInput,
+    Subject,
+    chosen,
+    rule_by_id,
+    rules_for,
+)
 from hccl_tools.rules.topology import device_sets
-from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import (
-    host_files,
-    non_table_documents,
+    mixtures,
     other_products,
     product_choice,
     target_check,
@@ -41,12 +51,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
+    from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.host.facts import HostState
+    from hccl_tools.rules.registry import Rule
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
+#: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
+_FOR_HCCL = frozenset(
+    {"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618", "HCC660"}
+)
 #: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
 
@@ -78,7 +94,7 @@ def validate(
             values of four change its verdict on a table: HCCL_INTRA_ROCE_ENABLE, HCCL_INTRA_PCIE_ENABLE,
             HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE. Other variables have no effect. By default no
             variables are set; the environment of this process is not read.
-        target: The framework that reads the table: also check what it requires (``registry.TARGETS``).
+        target: The framework that reads the table: also check what it requires (``file_kinds.TARGETS``).
         host: Returns the state of this host, for the comparison with a table (``local_check``).
         on_this_host: Whether the table is for a job on this host, whose NPUs then decide the product.
         limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
@@ -96,23 +112,21 @@ def validate(
     select = tuple(select)
     findings = Findings(limit, chosen(select, ignore))
     with _collector_paused():
-        subject, file = _subject(source, limit)
-        found = (host_files.recognise(subject) or formats.detect(subject.value)) if subject.is_json else None
+        facts, file = _facts(source, limit)
+        kind, found = _recognised(facts)
         here = on_this_host or host is not None
         table_format = found.format if found else None
-        _set_product(
-            subject, product_choice.choose(product, table_format, on_this_host=here, kind=subject.kind)
-        )
-        subject.env = env or {}
-        _judge(subject, found, findings, host, begin)
+        choice = product_choice.choose(product, table_format, on_this_host=here, kind=kind)
+        given = Input(_for_product(facts._replace(kind=kind, env=env or {}), choice))
+        subject = _judge(given, found, findings, host, begin)
         findings.drop_told_by_errors("HCC618")
         findings.drop_at_errors("HCC603", ("rank_id", "device_id"))
         findings.drop_at_errors("HCC617", ("status", "server_count", "rank_count", "group_count"))
-        if host is not None and subject.table is not None:
-            subject.host, subject.memo = host(subject.table), {}
-            findings.run(rules_for(LOCAL[0]), subject)
-        is_table = found is not None and not non_table_documents.is_one(subject, found)
-        accepted = other_products.accepted_on(subject, findings) if findings.counts and is_table else ""
+        if host is not None and isinstance(subject, Subject):
+            findings.run(rules_for(LOCAL.name), LocalSubject(subject, host(subject.table)))
+        accepted = ""
+        if findings.counts and isinstance(subject, Subject) and _form(given, found) is RANK_TABLE:
+            accepted = other_products.accepted_on(subject, findings)
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
             also_for=also_for, accepted_on=accepted
@@ -128,20 +142,21 @@ def check_table(
     env: Mapping[str, str] | None = None,
 ) -> Report:
     """Check a table in memory; see ``validate``."""
-    subject = Subject(assume(table.format)[0], table=table, env=env or {})
-    _set_product(subject, product_choice.choose(product, table.format))
     findings = Findings(KEPT, chosen((), ignore))
-    _judge_table(subject, findings)
+    subject = _judge_table(_in_memory(table, product, env or {}), findings)
     found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
 
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
     """Return the product for which ``check_table`` checks a table; ``name`` is the user's choice."""
-    subject = Subject(assume(table.format)[0], table=table)
-    _set_product(subject, product_choice.choose(name, table.format))
-    _refine_product(subject)
-    return subject.product
+    return _with_refined_product(_in_memory(table, name, {})).product
+
+
+def _in_memory(table: RankTable, product: str | None, env: Mapping[str, str]) -> Subject:
+    """Return a table that was not read from a document; ``product`` is the user's choice."""
+    choice = product_choice.choose(product, table.format)
+    return Subject(Input(_for_product(InputFacts(choice.product, env=env), choice)), table)
 
 
 def usable(report: Report) -> RankTable:
@@ -176,123 +191,147 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
+def _facts(source: Any, limit: int | None) -> tuple[InputFacts, str]:
+    """Return what is known of a source before its kind and product are, and the name of the file."""
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
-        if host_files.is_directory(file):
-            return Subject(unknown, path=file, is_directory=True), shown_name(file)
+        if is_directory_of(file):
+            return InputFacts(unknown, path=file, is_directory=True), shown_name(file)
         source = Document.read(file, limit)
     if isinstance(source, Document):
-        return Subject(unknown, source.value, source, source.path), source.name
+        return InputFacts(unknown, source.value, source, source.path), source.name
     if isinstance(source, (bytes, bytearray)):
         document = Document.parse(bytes(source), "<bytes>", limit)
-        return Subject(unknown, document.value, document), "<bytes>"
-    return _subject_of_object(source), "<object>"
-
-
-def _subject_of_object(source: Any) -> Subject:
-    unknown = assume(None)[0]
+        return InputFacts(unknown, document.value, document), "<bytes>"
     try:
-        return Subject(unknown, as_read(source))
+        return InputFacts(unknown, as_read(source)), "<object>"
     except NotJsonError as error:
-        return Subject(unknown, not_json=Finding(error.message, error.path, error.hint))
+        not_json = Finding(error.message, error.path, error.hint)
+        return InputFacts(unknown, not_json=not_json), "<object>"
 
 
-def _set_product(subject: Subject, choice: Choice) -> None:
-    subject.product, subject.product_reason, subject.product_is_assumed = choice
+def _recognised(facts: InputFacts) -> tuple[FileKind, formats.Detection | None]:
+    """Return the kind of a source, and what was detected; ``None`` if it is not valid JSON."""
+    if not facts.is_json:
+        return RANK_TABLE, None
+    if (found := kind_of(facts.value, facts.path)) is not None:
+        return found[0], formats.Detection(None, found[1])
+    return RANK_TABLE, formats.detect(facts.value)
 
 
-def _refine_product(subject: Subject) -> None:
+def _for_product(facts: InputFacts, choice: Choice) -> InputFacts:
+    return facts._replace(
+        product=choice.product, product_reason=choice.reason, product_is_assumed=choice.is_assumed
+    )
+
+
+def _with_refined_product(subject: Subject) -> Subject:
+    """Return a table with the product that its addresses and servers show, if its product is only assumed."""
+
     def largest_server() -> int:
         return max((len(set(devices)) for devices in set(device_sets(subject).values())), default=0)
 
-    now = Choice(subject.product, subject.product_reason, subject.product_is_assumed)
-    _set_product(subject, product_choice.refined(now, subject.table, largest_server))
+    facts = subject.facts
+    now = Choice(facts.product, facts.product_reason, facts.product_is_assumed)
+    if (choice := product_choice.refined(now, subject.table, largest_server)) == now:
+        return subject
+    return Subject(Input(_for_product(facts, choice), subject.results), subject.table, subject.damaged)
 
 
 def _judge(
-    subject: Subject,
+    given: Input,
     found: formats.Detection | None,
     findings: Findings,
     host: Callable[[RankTable], HostState] | None,
     begin: Callable[[RankTable], None] | None,
-) -> None:
-    if subject.kind == SERVICE:
-        non_table_documents.check_service(subject, findings)
-        return
-    findings.run(rules_for(None), subject)
-    if subject.kind is not None:
-        host_files.check(subject, findings, host)
-        return
-    if found is not None and non_table_documents.is_one(subject, found):
-        non_table_documents.check(subject, found, findings)
-        return
-    if found is None or found.format is None or found.format not in subject.product.formats:
-        return
-    _judge_format(subject, found.format, findings, begin)
-    non_table_documents.check_mixture(subject, findings, _judge_format)
+) -> Input:
+    """Collect the findings, and return the input as a ``Subject`` if there is a table."""
+    findings.run(_rules_on_documents(given.kind), given)
+    if (form := _form(given, found)) is not RANK_TABLE:
+        from hccl_tools.validation import non_table_documents  # noqa: PLC0415  (30 ms; only for such files)
+
+        return non_table_documents.check(form, given, findings, host)
+    if found is None or found.format is None or found.format not in given.product.formats:
+        return given
+    subject = _judge_format(given, found.format, findings, begin)
+    if is_mixture(given.value):
+        mixtures.check(subject, findings, _judge_format)
+    return subject
+
+
+def _rules_on_documents(kind: FileKind) -> list[Rule]:
+    """Return the rules on documents that apply to files of a kind."""
+    rules = rules_for(None)
+    return [one for one in rules if one.facts.id not in _FOR_HCCL] if kind is SERVICE_TABLE else rules
+
+
+def _form(given: Input, found: formats.Detection | None) -> FileKind:
+    """Return the kind of an input, or the form from which HCCL makes the table that is checked."""
+    if given.kind is not RANK_TABLE or found is None:
+        return given.kind
+    return form_of(given.value, found, given.product) or RANK_TABLE
 
 
 def _judge_format(
-    subject: Subject,
+    given: Input,
     table_format: Format,
     findings: Findings,
     begin: Callable[[RankTable], None] | None = None,
-) -> None:
+) -> Input:
     try:
-        subject.table = formats.read(subject.value, table_format)
+        table = formats.read(given.value, table_format)
     except StructureError:
-        _judge_damaged(subject, table_format, findings)
-    else:
-        if begin is not None:
-            begin(subject.table)
-        _judge_table(subject, findings)
+        return _judge_damaged(given, table_format, findings)
+    if begin is not None:
+        begin(table)
+    return _judge_table(Subject(given, table), findings)
 
 
-def _judge_table(subject: Subject, findings: Findings) -> None:
+def _judge_table(subject: Subject, findings: Findings) -> Subject:
     rules = rules_for(subject.table.format)
-    _refine_product(subject)
+    subject = _with_refined_product(subject)
     findings.run(rules, subject)
+    return subject
 
 
-def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
+def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> Input:
     from hccl_tools.validation import repair  # noqa: PLC0415  (31 ms; the reader has refused the table)
 
-    violations = repair.violations(subject.value, table_format, findings.limit)
-    subject.memo["violations"] = violations
-    findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), subject)
-    if other_shapes(subject):
-        return  # Entries that are in the wrong list say nothing about the others.
-    repaired = repair.without_damage(subject.value, violations, table_format)
-    if repaired is not None:
-        try:
-            subject.table = formats.read(repaired.value, table_format)
-        except StructureError:
-            return
-        subject.memo, subject.damaged = {}, repaired.damaged
-        _judge_table(subject, findings)
+    violations = repair.violations(given.value, table_format, findings.limit)
+    damaged = DamagedInput(given, violations)
+    findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), damaged)
+    if other_shapes(damaged):
+        return given  # Entries that are in the wrong list say nothing about the others.
+    repaired = repair.without_damage(given.value, violations, table_format)
+    if repaired is None:
+        return given
+    try:
+        table = formats.read(repaired.value, table_format)
+    except StructureError:
+        return given
+    return _judge_table(Subject(given, table, repaired.damaged), findings)
 
 
-def _report(subject: Subject, findings: Findings, *, file: str, found: formats.Detection | None) -> Report:
+def _report(subject: Input, findings: Findings, *, file: str, found: formats.Detection | None) -> Report:
     findings.trim()
     kept = tuple(sorted(findings.kept, key=_order))
     reason = found.reason if found else "not valid JSON"
     stopping = [
         rule
         for rule in findings.counts
-        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats not in BESIDE_HCCL
+        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).kind.is_judged
     ]
-    reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
-    if subject.kind == SERVICE:
-        reader = non_table_documents.reader(subject)
-    table_format = subject.kind or (found.format if found else None)
+    kind = subject.kind
+    reader = subject.reader if isinstance(subject, ServiceInput) else kind.reader
+    table_format = kind.name or (found.format if found else None)
+    table = subject.table if isinstance(subject, Subject) else None
     return Report(
-        file, table_format, reason, subject.product.name, subject.product_reason, kept,
-        _verdict(stopping), subject.document, subject.table, findings.omitted,
+        file, table_format, reason, subject.product.name, subject.facts.product_reason, kept,
+        _verdict(stopping), subject.document, table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else reader,
         tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
-        reader=reader, noun=noun, product_is_assumed=subject.product_is_assumed,
+        reader=reader, noun=kind.noun, product_is_assumed=subject.product_is_assumed,
     )  # fmt: skip
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.formats import Detection
-from hccl_tools.formats.host_files import kind_of, kind_of_name
-from hccl_tools.rules.registry import Subject, rules_for
+from hccl_tools.formats.file_kinds import ROOT_INFO
+from hccl_tools.rules.host_files_local import device_ids
+from hccl_tools.rules.registry import HostFileInput, Input, InputFacts, Subject, rules_for
+from hccl_tools.rules.root_info import seen_as_table
 from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:
@@ -28,53 +28,35 @@ _OF_TABLES = frozenset(
 )  # fmt: skip
 
 
-def is_directory(file: str) -> bool:
-    """Whether a directory has the name of such a file."""
-    return kind_of_name(file) is not None and os.path.isdir(file)  # noqa: PTH112
-
-
-def recognise(subject: Subject) -> Detection | None:
-    """Set the kind of a document that is such a file, and return it as a detection; else return None."""
-    found = kind_of(subject.value, subject.path)
-    if found is None:
-        return None
-    subject.kind, reason = found
-    return Detection(None, reason)
-
-
-def check(subject: Subject, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
+def check(subject: Input, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
     """Collect the findings on such a file; values are checked only if the structure is right.
 
     Args:
         host: Returns the state of this host for the devices of a table, for the comparison with the file.
     """
-    rules = rules_for(subject.kind)
+    rules = rules_for(subject.kind.name)
     early = [one for one in rules if one.stage in ("load", "structure")]
     if findings.run(early, subject):
         return
     if host is not None:
-        subject.host = host(_devices_as_table(subject))
+        subject = HostFileInput(subject, host(_devices_as_table(subject)))
     findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
-    if subject.kind == "rootinfo":
+    if subject.kind is ROOT_INFO:
         _check_as_table(subject, findings)
 
 
-def _devices_as_table(subject: Subject) -> RankTable:
+def _devices_as_table(subject: Input) -> RankTable:
     """Return a table with only the device ids of the file, which is all that the comparison reads."""
-    from hccl_tools.rules.host_files_local import device_ids  # noqa: PLC0415  (30 ms; only for --local)
-
     ids = device_ids(subject)
     return RankTable(FORMAT, [Server("", range(len(ids)))], {"device_id": list(ids)})
 
 
-def _check_as_table(subject: Subject, findings: Findings) -> None:
+def _check_as_table(subject: Input, findings: Findings) -> None:
     """Collect the findings on the table that HCCL makes of a root info."""
-    from hccl_tools.rules.root_info import seen_as_table  # noqa: PLC0415  (30 ms)
-
     value = seen_as_table(subject.value)
     try:
         table = formats.read({**value, "rank_count": len(value["rank_list"])}, FORMAT)
     except formats.StructureError:
         return  # the schema of root infos found it
-    seen_as = Subject(subject.product, value, table=table, env=subject.env)
+    seen_as = Subject(Input(InputFacts(subject.product, value, env=subject.env)), table)
     findings.run((rule for rule in rules_for(FORMAT) if rule.facts.id in _OF_TABLES), seen_as)

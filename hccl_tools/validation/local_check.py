@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import KEPT
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import LOCAL, OTHER_FILES
 from hccl_tools.host import host_state
 from hccl_tools.host.recognition import Recognised, recognise
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import LOCAL, Subject, rules_for
+from hccl_tools.rules.registry import Input, InputFacts, LocalSubject, Subject, rules_for
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.validation.checker import validate
 
@@ -57,9 +57,9 @@ class LocalCheck:
         """Return the sentence that reports which server of a checked table is this host."""
         if report.is_service:
             return f"{report.file}: not compared with this host because it is a service table"
-        if report.format in READERS and not self._has_devices():
+        if report.format in OTHER_FILES and not self._has_devices():
             return f"{report.file}: not compared: this host has no Ascend device (no /dev/davinciN)"
-        if report.format in READERS:
+        if report.format in OTHER_FILES:
             return f"{report.file}: compared with the devices of this host"
         if report.table is None:
             return f"{report.file}: not compared with this host because the table cannot be read"
@@ -81,8 +81,8 @@ def compare(report: Report, state: HostState) -> tuple[Diagnostic, ...]:
     """Return the findings of the rules that compare a host with the table of a report."""
     if report.table is None:
         return ()
-    subject = Subject(PRODUCTS[report.product], document=report.document, table=report.table)
-    subject.host = state
+    given = Input(InputFacts(PRODUCTS[report.product], document=report.document))
+    subject = LocalSubject(Subject(given, report.table), state)
     findings = Findings(KEPT, lambda _rule: True)
-    findings.run(rules_for(LOCAL[0]), subject)
+    findings.run(rules_for(LOCAL.name), subject)
     return tuple(findings.kept)

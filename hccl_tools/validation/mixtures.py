@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats import xllm
+from hccl_tools.formats.file_kinds import MIXTURE
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import MIXTURE, Finding, Subject, rules_for
+from hccl_tools.rules.registry import Finding, Input, InputFacts, MixtureInput, Subject, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from hccl_tools.table.format_names import Format
 
 
-def check(subject: Subject, findings: Findings, judge: Callable[[Subject, Format, Findings], None]) -> None:
+def check(subject: Input, findings: Findings, judge: Callable[[Input, Format, Findings], Input]) -> None:
     """Collect the errors in ``group_list``, at their own places.
 
     Args:
         judge: Collects the findings on a table of a format.
     """
     listed = xllm.listed(subject.value)
-    seen_as = Subject(subject.product, listed.value, env=subject.env)
-    seen_as.product_is_assumed = subject.product_is_assumed
+    facts = InputFacts(
+        subject.product, listed.value, env=subject.env, product_is_assumed=subject.product_is_assumed
+    )
     found = Findings(findings.limit, lambda _rule: True)
-    judge(seen_as, listed.value["version"], found)
-    if seen_as.table is not None:
-        seen_as.memo = {}
+    seen_as = judge(Input(facts), listed.value["version"], found)
+    if isinstance(seen_as, Subject):
         found.run(rules_for("xllm"), seen_as)
-    subject.memo["mixture"] = [
+    in_groups = (
         *(
             Finding("an entry of group_list is not an object", ("group_list", index), "remove it")
             for index, group in enumerate(subject.value["group_list"])
@@ -40,8 +41,8 @@ def check(subject: Subject, findings: Findings, judge: Callable[[Subject, Format
             for one in found.kept
             if one.rule.severity == "error" and _is_in_group(path := _place(listed, one.path))
         ),
-    ]
-    findings.run(rules_for(MIXTURE[0]), subject)
+    )
+    findings.run(rules_for(MIXTURE.name), MixtureInput(subject, in_groups))
 
 
 def _place(listed: xllm.Listed, path: Path) -> Path:

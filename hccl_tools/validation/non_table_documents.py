@@ -8,86 +8,67 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.formats.xllm import is_mixture
+from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
+from hccl_tools.formats.service import is_well_formed
 from hccl_tools.rules import version_1_1
 from hccl_tools.rules.legacy_formats import as_table
-from hccl_tools.rules.registry import Subject, rules_for
-from hccl_tools.table.format_names import SERVICE
-from hccl_tools.validation import mixtures
+from hccl_tools.rules.registry import DamagedInput, Input, InputFacts, ServiceInput, Subject, rules_for
+from hccl_tools.rules.service_structure import service_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.formats import Detection
+    from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.host.facts import HostState
     from hccl_tools.rules.findings import Findings
-    from hccl_tools.table.format_names import Format
-    from hccl_tools.table.service_table import Reader
-
-#: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
-_FOR_HCCL = frozenset(
-    {"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618", "HCC660"}
-)
+    from hccl_tools.table.model import RankTable
 
 
-def is_one(subject: Subject, found: Detection) -> bool:
-    """Return whether a document is a table in one of these forms and the product reads it."""
-    if found.format == "group_list":
-        return "deploy_mode" in subject.value and found.format in subject.product.formats
-    return found.heterogeneous and subject.product.loader == "legacy"
+def check(
+    kind: FileKind, given: Input, findings: Findings, host: Callable[[RankTable], HostState] | None
+) -> Input:
+    """Collect the findings on a file that is no rank table; ``host`` is that of ``checker.validate``.
 
-
-def check(subject: Subject, found: Detection, findings: Findings) -> None:
-    """Collect the findings on a table in one of the forms; ``subject.table`` is set for a valid lab table."""
-    if found.heterogeneous:
-        _judge_heterogeneous(subject, findings)
+    Returns:
+        The input; a valid lab table as a ``Subject``, a service table as a ``ServiceInput``.
+    """
+    if kind is LAB:
+        return _judge_lab(given, findings)
+    if kind is SERVICE_TABLE:
+        return _judge_service(given, findings)
+    if kind is VERSION_1_1:
+        _judge_heterogeneous(given, findings)
     else:
-        _judge_lab(subject, findings)
+        from hccl_tools.validation import host_files  # noqa: PLC0415  (20 ms; only for files of a host)
+
+        host_files.check(given, findings, host)
+    return given
 
 
-def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
-    if findings.run(rules_for("1.1"), subject):
+def _judge_heterogeneous(subject: Input, findings: Findings) -> None:
+    if findings.run(rules_for(VERSION_1_1.name), subject):
         return
-    seen_as = Subject(subject.product, table=version_1_1.as_table(subject.value))
-    # Version 1.1 never uses the host network, and the rules that report copied entries do not apply to it.
-    seen_as.memo = {"rank_0_uses_host": False, "repeated_entries": {}, "servers_again": {}}
+    table = version_1_1.as_table(subject.value)
+    seen_as = Subject(Input(InputFacts(subject.product)), table, is_version_1_1=True)
     before = len(findings.kept)
     findings.run((rule for rule in rules_for("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
     findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])
 
 
-def _judge_lab(subject: Subject, findings: Findings) -> None:
-    if findings.run(rules_for("lab"), subject):
-        return
-    subject.table = as_table(subject.value)
+def _judge_lab(given: Input, findings: Findings) -> Input:
+    if findings.run(rules_for(LAB.name), given):
+        return given
+    subject = Subject(given, as_table(given.value))
     later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
     findings.run(later, subject)
+    return subject
 
 
-def check_mixture(
-    subject: Subject, findings: Findings, judge: Callable[[Subject, Format, Findings], None]
-) -> None:
-    """Collect the findings on the servers in ``group_list`` of xLLM's mixture; see ``mixtures.check``."""
-    if "group_list" not in subject.value:
-        return
-    if is_mixture(subject.value):
-        mixtures.check(subject, findings, judge)
-
-
-def check_service(subject: Subject, findings: Findings) -> None:
-    """Collect the findings on a service table."""
-    from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (0.8 ms; rarely needed)
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (2 ms; rarely needed)
-
-    findings.run((rule for rule in rules_for(None) if rule.facts.id not in _FOR_HCCL), subject)
-    if not is_well_formed(subject.value, service_table(subject)):
+def _judge_service(given: Input, findings: Findings) -> ServiceInput:
+    table, subject = service_table(given), given
+    if not is_well_formed(given.value, table):
         from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (13 ms; only for damaged service tables)
 
-        subject.memo["violations"] = Violations(subject.value, SERVICE, findings.limit)
-    findings.run(rules_for(SERVICE), subject)
-
-
-def reader(subject: Subject) -> Reader:
-    """Return the program for which a service table was made."""
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (1.2 ms; rarely needed)
-
-    return service_table(subject).reader
+        subject = DamagedInput(given, Violations(given.value, SERVICE_TABLE.name, findings.limit))
+    findings.run(rules_for(SERVICE_TABLE.name), subject)
+    return ServiceInput(given, table.reader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
+from hccl_tools.rules.registry import Input, Subject, rule_by_id, rules_for
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ def accepted_on(subject: Subject, findings: Findings) -> str:
         findings: What that check found.
     """
     errors = [rule for rule in findings.counts if rule.severity == "error" and findings.chosen(rule)]
-    if not errors or not subject.product_is_assumed or subject.table is None or subject.damaged:
+    if not errors or not subject.product_is_assumed or subject.damaged:
         return ""
-    if any(rule_by_id(rule.id).formats in BESIDE_HCCL for rule in errors):
+    if any(not rule_by_id(rule.id).kind.is_judged for rule in errors):
         return ""  # Another reader's rules do not depend on the product.
     if any(rule_by_id(rule.id).stage == "structure" for rule in errors):
         return ""  # A table that violates its schema was repaired for the other rules.
@@ -44,9 +44,8 @@ def _is_of_a3(subject: Subject) -> bool:
 
 
 def _accepts(product: Product, subject: Subject, failed: list[str], findings: Findings) -> bool:
-    other = Subject(
-        product, subject.value, subject.document, subject.path, table=subject.table, env=subject.env
-    )
+    facts = subject.facts._replace(product=product, product_is_assumed=False)
+    other = Subject(Input(facts), subject.table)
     # Most faults are faults on each product: the rules that failed decide, by their first finding.
     if any(next(iter(rule_by_id(one).check(other)), None) is not None for one in failed):
         return False

@@ -12,16 +12,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.host import simulated, site_defaults
 from hccl_tools.host.visible import present
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hccl_tools.formats.file_kinds import FileKind
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
@@ -40,14 +41,14 @@ class Choice(NamedTuple):
 
 
 def choose(
-    name: str | None, table_format: str | None, *, on_this_host: bool = False, kind: str | None = None
+    name: str | None, table_format: str | None, *, on_this_host: bool = False, kind: FileKind = RANK_TABLE
 ) -> Choice:
     """Return the product for a document of a format.
 
     Args:
         name: The user's choice.
         on_this_host: Whether the table is for this host, whose product may not read the format.
-        kind: The kind of a file that is not a table (see ``formats.host_files``).
+        kind: The kind of the file.
 
     Raises:
         UsageError: The name, or the variable, is not a product.
@@ -63,8 +64,8 @@ def choose(
     return Choice(reading.product, f"{reason}: {reading.note}" if reading.note else reason)
 
 
-def _by_host(table_format: str | None, kind: str | None, *, on_this_host: bool) -> Choice:
-    if kind not in (None, SERVICE):
+def _by_host(table_format: str | None, kind: FileKind, *, on_this_host: bool) -> Choice:
+    if kind.is_of_host:
         return Choice(assume(_FORMAT_OF_HOST_FILES)[0], "assumed for such files", is_assumed=True)
     if (own := _own_product()) is not None and (on_this_host or table_format in own[0].formats):
         return Choice(own[0], f"the product of this host, by {own[1]}")

@@ -6,33 +6,31 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import KEPT, Diagnostic
+from hccl_tools.formats.file_kinds import NOT_FOR_TARGETS, RANK_TABLE, TARGETS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import NOT_FOR_TARGETS, TARGETS, Subject, rules_for
-from hccl_tools.table.format_names import SERVICE
+from hccl_tools.rules.registry import Input, InputFacts, ServiceInput, Subject, rules_for
 from hccl_tools.table.products import assume
-from hccl_tools.validation.non_table_documents import reader
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
     from hccl_tools.table.model import RankTable
 
 
-def check(target: str, subject: Subject, findings: Findings) -> str:
+def check(target: str, subject: Input, findings: Findings) -> str:
     """Apply the rules of a framework to the table, and return its name if all are chosen, else "".
 
     A file of another kind, which has readers of its own, is reported as one that the framework does not read.
     """
-    if subject.kind is not None and not _is_read_by(target, subject):
-        findings.run(map(partial(_as_read_by, target), rules_for(NOT_FOR_TARGETS[0])), subject)
-    subject.memo = {}
-    rules = rules_for(target) if subject.table is not None else []
+    if subject.kind is not RANK_TABLE and not _is_read_by(target, subject):
+        findings.run(map(partial(_as_read_by, target), rules_for(NOT_FOR_TARGETS.name)), subject)
+    rules = rules_for(target) if isinstance(subject, Subject) else []
     findings.run(rules, subject)
     return TARGETS[target] if rules and all(findings.chosen(rule.facts) for rule in rules) else ""
 
 
-def _is_read_by(target: str, subject: Subject) -> bool:
+def _is_read_by(target: str, subject: Input) -> bool:
     """Whether the file is a service table of MindIE, whose own rules apply to it."""
-    return target == "mindie" and subject.kind == SERVICE and reader(subject) == "MindIE-Motor"
+    return target == "mindie" and isinstance(subject, ServiceInput) and subject.reader == "MindIE-Motor"
 
 
 def _as_read_by(target: str, rule: Rule) -> Rule:
@@ -41,7 +39,7 @@ def _as_read_by(target: str, rule: Rule) -> Rule:
 
 
 def for_target(table: RankTable, target: str) -> tuple[Diagnostic, ...]:
-    """Return what the rules of a framework (``registry.TARGETS``) find in a table in memory."""
+    """Return what the rules of a framework (``file_kinds.TARGETS``) find in a table in memory."""
     findings = Findings(KEPT, lambda _rule: True)
-    findings.run(rules_for(target), Subject(assume(table.format)[0], table=table))
+    findings.run(rules_for(target), Subject(Input(InputFacts(assume(table.format)[0])), table))
     return tuple(findings.kept)

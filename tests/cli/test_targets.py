@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools.cli import options
 from hccl_tools.files import export_targets
-from hccl_tools.rules import registry
+from hccl_tools.formats import file_kinds
 from tests.support import host_files
 from tests.support.tables import JSON, table
 
@@ -130,14 +130,14 @@ def made(run: CommandLine, target: str, damage: Damage, mode: int) -> None:
     path.chmod(mode)
 
 
-@pytest.mark.parametrize("target", registry.TARGETS)
+@pytest.mark.parametrize("target", file_kinds.TARGETS)
 def test_a_good_table(target: str, command_line: CommandLine) -> None:
     made(command_line, target, lambda *_: None, 0o640)
 
     done = command_line("validate", "t.json", "--target", target)
 
     assert done.code == 0, done.out
-    assert f"no findings: HCCL and {registry.TARGETS[target]} accept this table" in done.out
+    assert f"no findings: HCCL and {file_kinds.TARGETS[target]} accept this table" in done.out
 
 
 @pytest.mark.parametrize(("target", "damage", "mode", "rule", "words"), BAD)
@@ -162,13 +162,13 @@ OTHER_FILES: list[tuple[str, Callable[[], JSON], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("target", registry.TARGETS)
+@pytest.mark.parametrize("target", file_kinds.TARGETS)
 @pytest.mark.parametrize(("name", "content", "reader", "help_"), OTHER_FILES)
 def test_a_file_of_another_reader_is_not_passed_in_silence(  # noqa: PLR0917
     command_line: CommandLine, name: str, content: Callable[[], JSON], reader: str, help_: str, target: str
 ) -> None:
     command_line.write(name, content())
-    title = registry.TARGETS[target]
+    title = file_kinds.TARGETS[target]
 
     done = command_line("validate", name, "--target", target, "--ignore", "HCC6,HCC80,HCC84")
 
@@ -213,7 +213,7 @@ def test_other_commands_refuse_such_a_file(
     assert re.match(r"error: \S+ cannot be used: it is an? (root info|endpoint file|service table)", done.err)
 
 
-@pytest.mark.parametrize("target", registry.TARGETS)
+@pytest.mark.parametrize("target", file_kinds.TARGETS)
 @pytest.mark.parametrize("damage", [without(0, "server_id"), without(0, "device", 0, "rank_id")])
 def test_a_value_that_is_missing_is_not_judged_as_another(
     command_line: CommandLine, target: str, damage: Damage
@@ -481,7 +481,7 @@ def test_an_xllm_job_needs_a_table(command_line: CommandLine) -> None:
 
 
 def test_all_parts_know_the_same_frameworks() -> None:
-    assert list(options.TARGET.choices) == list(registry.TARGETS) == list(export_targets.TARGETS)
+    assert list(options.TARGET.choices) == list(file_kinds.TARGETS) == list(export_targets.TARGETS)
 
 
 def test_a_container_ip_is_not_taken_from_the_server_id_where_another_server_has_its_own(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.doctor.registry import Selection
+from hccl_tools.diagnostics.registry import Selection
 from hccl_tools.doctor.run_checks import Job, examine
 from hccl_tools.host.observation import (
     DeviceObservation,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.diagnostics.registry import Selection
 from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import HostFinding, judge
-from hccl_tools.doctor.registry import Selection
 from hccl_tools.doctor.run_checks import Job, examine
 from hccl_tools.host.observation import (
     DeviceObservation,

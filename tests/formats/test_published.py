@@ -11,7 +11,7 @@ from hccl_tools.codec import _RANGES
 from hccl_tools.diagnostics import diagnostic
 from hccl_tools.explain.knowledge.message import KINDS, Message
 from hccl_tools.formats import MODULES
-from hccl_tools.formats.host_files import READERS
+from hccl_tools.formats.file_kinds import OTHER_FILES
 from hccl_tools.formats.schema import OTHERS, load
 from hccl_tools.launch.model import plan
 from hccl_tools.records import alternatives, annotation_texts, field_names
@@ -24,7 +24,6 @@ from hccl_tools.runs.job_report import (
     RankFailure,
     StuckProcess,
 )
-from hccl_tools.table.format_names import SERVICE
 from tests.support import published
 from tests.support.commands import run_here
 
@@ -86,7 +85,7 @@ def test_the_words_are_those_of_the_records() -> None:
     assert finding["consequence"]["enum"] == list(get_args(diagnostic.Consequence))
     assert finding["severity"]["enum"] == list(get_args(diagnostic.Severity))
     assert file["verdict"]["enum"] == list(get_args(diagnostic.Verdict))
-    assert set(file["format"]["enum"]) == {*MODULES, SERVICE, *READERS, None}
+    assert set(file["format"]["enum"]) == {*MODULES, *OTHER_FILES, None}
 
 
 def test_the_messages_of_a_user_are_described_as_they_are_read() -> None:

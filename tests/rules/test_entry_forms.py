@@ -222,6 +222,18 @@ def test_ids_with_names_are_written_without_them(key: str, rule: str, name: str)
     assert hint == f'write "0" in place of "{name.format(0)}", and the others in the same way'
 
 
+@pytest.mark.parametrize(("wrong", "right"), [("rank_id", "device_id"), ("device_id", "rank_id")])
+def test_names_of_ranks_and_of_devices_are_judged_apart(wrong: str, right: str) -> None:
+    value = table("1.0", 1, 8)
+    for device in servers(value)[0]["device"]:
+        device[right], device[wrong] = f"a{device[right]}", f"b{min(int(device[wrong]), 6)}"
+
+    messages = [one.message for one in validate(value, product="a2").findings]
+
+    assert f'{right} "a7" has a name beside its number' in messages
+    assert not any(text.startswith(f"{wrong} ") for text in messages)
+
+
 @pytest.mark.parametrize("text", ["one", "-1", "rank1a2", "x1.5"])
 def test_other_texts_have_no_number_to_keep(text: str) -> None:
     value = table("1.0", 1, 8)

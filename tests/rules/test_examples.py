@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.rules.registry import LOCAL, NOT_FOR_TARGETS, TARGETS, Rule, all_rules
+from hccl_tools.formats.file_kinds import LOCAL, NOT_FOR_TARGETS, TARGETS
+from hccl_tools.rules.registry import Rule, all_rules
 from hccl_tools.validation.checker import validate
 from tests.support.bulk import for_each
 from tests.support.rule_examples import example
@@ -31,9 +32,9 @@ def report_of(rule: Rule, which: str, above: Path) -> Report:
     folder = above / rule.facts.id
     folder.mkdir()
     shown = example(rule, which)
-    host = shown.host if rule.formats == LOCAL or shown.is_local else None
+    host = shown.host if rule.kind is LOCAL or shown.is_local else None
     target = rule.formats[0] if rule.formats and rule.formats[0] in TARGETS else None
-    if rule.formats == NOT_FOR_TARGETS:
+    if rule.kind is NOT_FOR_TARGETS:
         target = "xllm"
     return validate(shown.write(folder), product=shown.product, env=shown.env, host=host, target=target)
 

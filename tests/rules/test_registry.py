@@ -1,11 +1,27 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, rule, rules_for
-from hccl_tools.rules.selection import chosen
+from hccl_tools.formats.schema import Violations
+from hccl_tools.rules.registry import (
+    FAMILIES,
+    DamagedInput,
+    Input,
+    InputFacts,
+    all_rules,
+    chosen,
+    rule,
+    rules_for,
+    shared,
+    shared_each,
+)
 from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_an_id_is_declared_once() -> None:
@@ -55,5 +71,50 @@ def test_a_selector_that_fits_nothing_is_a_usage_error() -> None:
         chosen((), ("HCC999",))
 
 
-def test_subject_needs_no_document() -> None:
-    assert Subject(PRODUCTS["a2"]).document is None
+def test_an_input_needs_no_document() -> None:
+    assert Input(InputFacts(PRODUCTS["a2"])).document is None
+
+
+def test_shared_results_are_those_of_one_function() -> None:
+    def first() -> Callable[[Input], str]:
+        @shared
+        def same_name(_subject: Input) -> str:
+            return "first"
+
+        return same_name
+
+    @shared
+    def same_name(_subject: Input) -> str:
+        return "second"
+
+    subject = Input(InputFacts(PRODUCTS["a2"]))
+
+    assert (first()(subject), same_name(subject)) == ("first", "second")
+
+
+def test_results_for_each_key_are_computed_once() -> None:
+    times = []
+
+    @shared_each
+    def counted(_subject: Input, key: str) -> int:
+        times.append(key)
+        return len(times)
+
+    subject = Input(InputFacts(PRODUCTS["a2"]))
+
+    assert [counted(subject, key) for key in "aba"] == [1, 2, 1]
+    assert counted(Input(subject.facts), "a") == 3
+
+
+def test_an_input_made_from_another_has_its_results() -> None:
+    times = []
+
+    @shared
+    def counted(subject: Input) -> int:
+        times.append(subject)
+        return len(times)
+
+    given = Input(InputFacts(PRODUCTS["a2"]))
+    counted(given)
+
+    assert counted(DamagedInput(given, Violations({}, "1.0"))) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.host_files import ROOT_INFO_NAME
+from hccl_tools.formats.file_kinds import ROOT_INFO_NAME
 from hccl_tools.host import simulated
 from hccl_tools.table.products import PRODUCTS
 

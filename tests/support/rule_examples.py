@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.host_files import ROOT_INFO_NAME
+from hccl_tools.formats.file_kinds import ROOT_INFO_NAME
 from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.table.products import PRODUCTS, assume
 from tests.support import host_files

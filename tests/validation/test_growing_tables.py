@@ -14,7 +14,7 @@ import pytest
 from hccl_tools import formats, validate
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.rules.address_order import first_in_text_order
-from hccl_tools.rules.registry import Subject
+from hccl_tools.rules.registry import Input, InputFacts, Subject
 from hccl_tools.table.products import PRODUCTS
 from tests.support.growth import least
 from tests.support.tables import table
@@ -150,7 +150,7 @@ def test_addresses_in_the_order_of_text_on_each_server_are_found_in_linear_time(
 
     def spent(servers: int) -> float:
         read = formats.read(of(texts[:servers]))
-        return least(lambda: first_in_text_order(Subject(PRODUCTS["a2"], table=read)), 2)
+        return least(lambda: first_in_text_order(Subject(Input(InputFacts(PRODUCTS["a2"])), read)), 2)
 
     assert spent(20_000) < MOST * spent(5_000)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +104,21 @@ def test_what_gen_makes_for_several_servers_is_regular(tmp_path: Path, machines:
     assert done.returncode == 0, done.stderr
 
     assert _of_rules_and_without(file.read_bytes(), machines)[1]
+
+
+def test_a_regular_table_is_loaded_without_the_rules(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    run_here("gen", "--simulate", "910a", "--device_num", "[0,8)", "-o", str(file))
+    program = (
+        "import sys; from hccl_tools.validation import loading; loading.load(sys.argv[1]); "
+        "print(*sorted(name for name in sys.modules if name.startswith('hccl_tools.rules.')))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["hccl_tools.rules.job_variables"]
 
 
 def test_no_rule_finds_anything_in_the_regular_ones_of_many_tables() -> None:

@@ -9,9 +9,10 @@ from hccl_tools.diagnostics import junit_xml, sarif_log
 from hccl_tools.diagnostics import sarif as sarif_rules
 from hccl_tools.diagnostics.workflow_commands import LIMIT, annotation, beyond
 from hccl_tools.doctor.registry import all_checks
+from hccl_tools.formats.file_kinds import LOCAL
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.printable import escaped, not_a_command
-from hccl_tools.rules.registry import LOCAL, rules_for
+from hccl_tools.rules.registry import rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -158,7 +159,7 @@ def sarif(result: Examination) -> Iterator[str]:
 
 
 def _results(result: Examination) -> Iterator[sarif_log.Result]:
-    known = {one.facts.id: sarif_rules.rule(one.facts) for one in rules_for(LOCAL[0])}
+    known = {one.facts.id: sarif_rules.rule(one.facts) for one in rules_for(LOCAL.name)}
     for check in all_checks().values():
         level, properties = _SARIF_LEVELS[check.consequence], {"consequence": check.consequence}
         known[check.id] = sarif_log.Rule(

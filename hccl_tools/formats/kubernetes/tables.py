@@ -14,7 +14,7 @@ from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN_SHOWN
 from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
-from hccl_tools.formats.host_files import kind_of
+from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
 from hccl_tools.notation.phrases import and_more, count, file_here, named, operand

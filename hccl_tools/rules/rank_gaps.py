@@ -1,0 +1,124 @@
+"""Findings on ranks that are not those from 0 on, and what to do about a gap. This module declares no rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.phrases import count
+from hccl_tools.rules import doubled_keys, doubts, rank_devices, run_together
+from hccl_tools.rules.copies import absent_ranks, lost_devices
+from hccl_tools.rules.moved_entries import exchange, with_address_as_id
+from hccl_tools.rules.rank_order import absent_phrase, first_of_run, is_between, right_ranks, shown_rank
+from hccl_tools.rules.registry import Finding
+from hccl_tools.rules.stray_devices import move_hint
+from hccl_tools.table.hccl_numbers import UINT32_MAX, read_integer, read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.rules.copies import LostDevices
+    from hccl_tools.rules.registry import Subject
+
+#: The numbers of devices of a server that HCCL accepts where two are connected by HCCS.
+_HCCS_COUNTS = (1, 2, 4, 8)
+
+
+def findings(subject: Subject) -> Iterator[Finding]:
+    """Yield the findings on the ranks of a table that are not those from 0 on."""
+    size, numbers = len(subject.table), subject.table.rank_numbers
+    if (start := first_of_run(numbers)) > 0 and (again := doubled_keys.doubled_list(subject)) is not None:
+        yield Finding(
+            f"{absent_phrase(subject)}, because {again[0]}",
+            subject.device_path(numbers.index(max(size, start)), "rank_id"),
+            again[1],
+        )
+        return
+    copied = None if doubled_keys.joined(subject) else rank_devices.copied_from_devices(subject)
+    if copied is not None and doubled_keys.doubled_list(subject) is None:
+        if not copied.repeats:  # Else HCC203 reports it.
+            yield rank_devices.gap(subject, copied, absent_phrase(subject))
+        return
+    if start > 0:
+        other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
+        hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
+        lost, lacking = lost_devices(subject), absent_ranks(subject)
+        if lost is not None and len(lost.rows) == len(lacking):
+            hint = f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
+        begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
+        yield Finding(
+            f"{absent_phrase(subject)}: the ranks {begin}",
+            subject.device_path(numbers.index(max(size, start)), "rank_id"),
+            _with_lost_server(subject, hint),
+        )
+        return
+    absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)
+    for row, number in enumerate(numbers):
+        if number is not None and size <= number <= UINT32_MAX:
+            finding = Finding(
+                f"rank id {shown_rank(subject, row)} is too high for {count(size, 'rank')}: {absent}",
+                subject.device_path(row, "rank_id"),
+                hint,
+                alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
+            )
+            yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
+
+
+def _gap_hint(subject: Subject) -> str:
+    """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
+    hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
+    if (both := run_together.run_together(subject)) is not None:
+        return run_together.part_it(subject, both)
+    absent, lost = absent_ranks(subject), lost_devices(subject)
+    if (again := doubled_keys.doubled_list(subject)) is not None:
+        return again[1]
+    if doubled_keys.joined(subject):
+        return _with_lost_server(subject, hint)
+    if lost is not None and (moved := move_hint(subject, lost.rows)) is not None:
+        return moved
+    if lost is not None and len(lost.rows) == len(absent) and _are_allowed(subject, lost):
+        are = "it is" if len(absent) == 1 else "they are"
+        return f"{rank_devices.add_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
+    sizes = {len(server.rows) for server in subject.table.servers}
+    if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
+        what = "node" if subject.table.format == "2.0" else "server"
+        if _with_lost_server(subject, hint) == hint:  # Else the count says that it is missing.
+            hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
+    elif by_order := right_ranks(subject):
+        hint = by_order
+    elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
+        hint = f"{hint}, in the order that they have: {own}"
+    return _with_lost_server(subject, hint)
+
+
+def _are_allowed(subject: Subject, lost: LostDevices) -> bool:
+    """Return whether servers with their lost devices have a number of devices that the product allows."""
+    sizes = [len(subject.table.servers[index].rows) + len(own) for index, own in lost.of_server.items()]
+    return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
+
+
+def _with_lost_server(subject: Subject, right: str) -> str:
+    """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
+    table = subject.table
+    if parted := doubled_keys.joined(subject):
+        return parted
+    if table.format == "2.0":
+        return _with_lost_rank(subject, right)
+    stated, servers = table.declared.get("server_count"), len(table.servers)
+    number = read_uint(stated) if isinstance(stated, str) else None
+    if number is None or number <= servers:
+        return right
+    lost = rank_list(absent_ranks(subject))
+    return (
+        f'server_count is "{stated}", so add the missing server with {lost}; '
+        f'if none is missing, write "server_count": "{servers}" and {right}'
+    )
+
+
+def _with_lost_rank(subject: Subject, right: str) -> str:
+    """Return a hint to number the ranks of a 2.0 table again, after that on missing ranks if rank_count has more."""
+    size, stated = len(subject.table), read_integer(subject.table.declared.get("rank_count"))
+    if stated is None or stated <= size:
+        return right
+    lost = rank_list(absent_ranks(subject))
+    return f'rank_count is {stated}, so add the entry of {lost}; if none is missing, write "rank_count": {size} and {right}'
