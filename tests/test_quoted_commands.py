@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: What makes a value safe.
 _QUOTING = {"operand", "named", "file_here", "as_root", "name_of"}
+#: Functions that return one of two constants, the arguments of a query of ``hccn_tool``.
+_CONSTANT = {"query", "address_query"}
 #: An option before a value, which is then no option: quotes are enough.
 _OPTION = re.compile(r"(?:^|(?<=[\s`]))--?[A-Za-z][\w-]*[ =]$|\w=$")
 #: The beginning of a command that is not within backticks, in the same sentence.
@@ -42,10 +44,12 @@ REVIEWED = {
     ("hccl_tools.cli.launch_kubernetes", "len(loaded.table.servers)"): "a number",
     ("hccl_tools.cli.launch_kubernetes", "loaded.product"): "the name of a product",
     ("hccl_tools.document.places_in_text", "first"): "a number",
+    ("hccl_tools.rules.commands", "asked"): "the arguments of one of two queries",
     ("hccl_tools.rules.document", "product.name"): "the name of a product",
     ("hccl_tools.rules.other_documents", "_file_names(len(value))"): "letters that stand for files",
     ("hccl_tools.rules.hosts", "device"): "a number",
     ("hccl_tools.rules.lab_hosts", "device"): "a number",
+    ("hccl_tools.rules.legacy_formats", "again.missing"): "a number",
     ("hccl_tools.rules.repeated_addresses", "_BOOT_ID"): "a command without values",
     ("hccl_tools.rules.repeated_addresses", "device"): "a number",
     ("hccl_tools.rules.servers", "device"): "a number",
@@ -141,7 +145,6 @@ REVIEWED = {
     ("hccl_tools.formats.kubernetes.tables", "space"): "quoted where it is made",
     ("hccl_tools.formats.kubernetes.tables", "form"): "fixed texts",
     ("hccl_tools.formats.kubernetes.tables", "key"): "quoted where it is made",
-    ("hccl_tools.formats.kubernetes.tables", "name"): "quoted where it is made",
     (
         "hccl_tools.formats.kubernetes.writing",
         "' --server-side' if self.needs_server_side else ''",
@@ -211,7 +214,11 @@ def is_quoted(value: ast.expr, *, after_option: bool) -> bool:
     if not isinstance(value, ast.Call):
         return False
     called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    if called in _QUOTING or ast.unparse(value.func) == "shlex.join" or (called == "quote" and after_option):
+    if (
+        called in _QUOTING | _CONSTANT
+        or ast.unparse(value.func) == "shlex.join"
+        or (called == "quote" and after_option)
+    ):
         return True
     if called != "join":
         return False

@@ -186,17 +186,15 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
             pair = owner[row], owner[seen]
             marks = [(one in odd, is_sloppy(texts[one], number)) for one in (seen, row)]
             wrong, other = (seen, row) if marks[0] > marks[1] else (row, seen)
-            special = decimal_hint(texts[wrong])
+            special, said = (
+                decimal_hint(texts[wrong]),
+                "first used here" if other == seen else "and used here",
+            )
             yield Finding(
                 f"rank id {shown_rank(subject, wrong)} is used by two devices",
                 subject.device_path(wrong, "rank_id"),
                 special or hint,
-                (
-                    Related(
-                        subject.device_path(other, "rank_id"),
-                        "first used here" if other == seen else "and used here",
-                    ),
-                ),
+                (Related(subject.device_path(other, "rank_id"), said),),
                 alike=all_read_wrong(subject, "rank_id", "hexadecimal", wrong)
                 if special
                 else hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),

@@ -86,7 +86,8 @@ def test_link_local_addresses_of_a_server_are_one_finding(address: str) -> None:
 
     assert {each.rule.id for each in found.findings} == {"HCC614"}
     assert len({each.alike for each in found.findings}) == 1
-    assert "`hccn_tool -i 0 -ip -g` on 10.0.0.2" in (found.findings[0].hint or "")
+    query = "-ip -inet6 -g" if ":" in address else "-ip -g"
+    assert f"`hccn_tool -i 0 {query}` on 10.0.0.2" in (found.findings[0].hint or "")
     assert found.ok
 
 

@@ -17,6 +17,7 @@ from hccl_tools.errors import InputError
 from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
+from hccl_tools.notation.hint import FILES, with_places
 from hccl_tools.notation.phrases import and_more, count, file_here, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
@@ -257,9 +258,9 @@ def _as_text(entry: Entry, *, is_yaml: bool) -> str:
         f"import json, sys; o = json.load(sys.stdin); {value} = json.dumps({value}, indent=2); "
         "print(json.dumps(o, indent=2))"
     )
-    return (
+    return with_places(
         "make the table the text of its key, with all else as it is: "
-        f"python3 -c {quote(program)} < OLD > NEW; then apply the new file with `kubectl apply -f`"
+        f"python3 -c {quote(program)} < {FILES}; then apply the new file with `kubectl apply -f`"
     )
 
 
