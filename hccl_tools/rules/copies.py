@@ -178,7 +178,7 @@ def are_other_hosts(subject: Subject, indexes: Sequence[int]) -> bool:
 def repeated_entries(subject: Subject) -> dict[int, int]:
     """Return the rows with the device_id and addresses of an earlier row of their server, and another rank, with that row."""
     table = subject.table
-    if table.format == "2.0" or not subject.damaged.isdisjoint(_COMPARED):
+    if subject.is_version_1_1 or table.format == "2.0" or not subject.damaged.isdisjoint(_COMPARED):
         return {}
     ips, ids, known = table.device_ips, table.device_numbers, packed_addresses(subject)
     texts = [text for text in ips if isinstance(text, str) and text]
