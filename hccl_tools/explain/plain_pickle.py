@@ -81,8 +81,10 @@ class _Builder:
             elif name in _GETS and argument is not None:
                 self._stack.append(self._memo[argument])
             elif name in _PUTS:
-                _check_number(len(self._memo), "numbered values")
-                self._memo[len(self._memo) if argument is None else argument] = self._stack[-1]
+                at = len(self._memo) if argument is None else argument
+                # Python counts from 0; numbers may be chosen so that a dictionary compares each with all.
+                _check_number(max(at, len(self._memo)), "numbered values")
+                self._memo[at] = self._stack[-1]
             elif (action := _ACTIONS.get(name)) is not None:
                 action(self)
             elif name not in _IGNORED:

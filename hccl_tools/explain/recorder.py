@@ -296,19 +296,19 @@ def find_straggler(traces: Sequence[Trace]) -> Straggler | None:
 
     The clocks of hosts differ: the time of a rank counts against its usual one only if the others agree.
     """
-    names = {group.name: group.title for trace in traces for group in trace.groups}
-    found = [one for name, title in names.items() if (one := _straggler_of(traces, name, title)) is not None]
-    return max(found, key=lambda one: one.seconds, default=None)
-
-
-def _straggler_of(traces: Sequence[Trace], name: str, title: str) -> Straggler | None:
-    begun: dict[int, dict[int, int]] = {}
-    users = 0
+    titles = {group.name: group.title for trace in traces for group in trace.groups}
+    begun: dict[str, dict[int, dict[int, int]]] = {}
     for trace in traces:
-        own = {one.number: one.created for one in trace.calls if one.group == name and one.created}
-        users += bool(own)
-        for number, created in own.items():
-            begun.setdefault(number, {})[trace.rank] = created
+        for call in trace.calls:
+            if call.created:
+                begun.setdefault(call.group, {}).setdefault(call.number, {})[trace.rank] = call.created
+    found = (_straggler_of(begun[name], title) for name, title in titles.items() if name in begun)
+    return max(filter(None, found), key=lambda one: one.seconds, default=None)
+
+
+def _straggler_of(begun: Mapping[int, Mapping[int, int]], title: str) -> Straggler | None:
+    """Return the straggler of a group; ``begun`` has the time of each rank in each collective, by number."""
+    users = len({rank for times in begun.values() for rank in times})
     common = [times for _, times in sorted(begun.items()) if len(times) == users]
     if users < 2 or len(common) < _FEWEST:
         return None

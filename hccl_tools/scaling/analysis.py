@@ -66,8 +66,10 @@ def analyse(figures: Figures) -> tuple[Series, ...]:
     Raises:
         InputError: No two sizes of an experiment can be compared.
     """
-    names = dict.fromkeys(figure.name for figure in figures.rows)
-    return tuple(_series(name, [row for row in figures.rows if row.name == name]) for name in names)
+    rows: dict[str, list[Figure]] = {}
+    for row in figures.rows:
+        rows.setdefault(row.name, []).append(row)
+    return tuple(_series(name, own) for name, own in rows.items())
 
 
 def _series(name: str, rows: Sequence[Figure]) -> Series:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.explain import plain_pickle, recorder_groups, recorder_traces
+from hccl_tools.explain import plain_pickle, recorder, recorder_groups, recorder_traces
 from hccl_tools.explain.recorder_traces import Call, Group, Trace
 from hccl_tools.explain.sources import collect
 from tests.support.jobs import LONG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _WORD = (1 << 64) - 1
@@ -210,6 +211,32 @@ def test_many_traces_of_one_group_are_compared_in_linear_time() -> None:
 def test_of_what_takes_memory_a_pickle_has_a_number_of_its_own(instruction: bytes, what: str) -> None:
     with pytest.raises(plain_pickle.NotPlainError, match=f"more than 1,000,000 {what}"):
         plain_pickle.load(b"\x80\x04" + instruction * 1_000_010 + b".")
+
+
+def test_a_pickle_numbers_its_values_from_0() -> None:
+    """A dictionary compares each of 100,000 numbers with one hash with all before it."""
+    numbered = b"".join(b"Np%d\n" % (number * sys.hash_info.modulus) for number in range(1, 9))
+
+    with pytest.raises(plain_pickle.NotPlainError, match="more than 1,000,000 numbered values"):
+        plain_pickle.load(b"\x80\x02" + numbered + b".")
+
+
+def test_the_calls_of_a_dump_are_looked_at_once() -> None:
+    """Not once for each group of the job."""
+
+    class Calls(tuple[Call, ...]):
+        __slots__ = ()
+        looks = 0
+
+        def __iter__(self) -> Iterator[Call]:
+            Calls.looks += 1
+            return super().__iter__()
+
+    groups = tuple(Group(f"g{number}", f"g{number}") for number in range(100))
+    traces = [Trace(rank, f"trace_{rank}", groups, Calls()) for rank in range(2)]
+
+    assert recorder.find_straggler(traces) is None
+    assert Calls.looks == len(traces)
 
 
 def test_a_plain_pickle_of_each_protocol_is_read() -> None:
