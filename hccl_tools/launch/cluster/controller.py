@@ -46,7 +46,7 @@ from hccl_tools.processes.signals import ENDING
 from hccl_tools.runs import hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
@@ -335,13 +335,13 @@ class Controller:
             if isinstance(message, Quiet):
                 self._hangs.report(agent.number, message.idle)
             else:
-                self._hangs.answer(agent.number, message.ranks)
+                self._hangs.answer(agent.number, self._own_hung(agent, message.ranks))
         elif isinstance(message, EvidenceTaken):
             self._evidence.add(agent.number)
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
-            self._reports.hung += message.hung
+            self._reports.hung += self._own_hung(agent, message.hung)
             self._reports.evidence += message.evidence
             ends = [verdict.rank_end(self._plan, one) for one in message.ranks]
             self._record_ends(agent, [end for end in ends if self._is_of(agent, end)])
@@ -366,6 +366,14 @@ class Controller:
         """Return whether a rank is one of an agent's: no host reports the ends of other hosts' ranks."""
         process = end.process
         return agent.number == (process.server_index if self._has_supervisors else process.rank)
+
+    def _own_hung(self, agent: Agent, described: Iterable[HungRank]) -> tuple[HungRank, ...]:
+        """Return what an agent says of its own ranks, each once: no host describes those of other hosts."""
+        if agent.number < 0:
+            return ()
+        own = set(self._agents.ranks.get(agent.number, ())) if self._has_supervisors else {agent.number}
+        first = {one.rank: one for one in reversed(tuple(described)) if one.rank in own}
+        return tuple(one._replace(host=self._plan.rank(rank).host) for rank, one in reversed(first.items()))
 
     def _record_ends(self, agent: Agent, ends: list[RankEnd]) -> None:
         self._agents.report(agent)

