@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hccl_tools import own_python
 from hccl_tools.notation.phrases import as_root
 from hccl_tools.version import IMPORT_ROOT
+from tests.support.import_graph import MODULES
 
 #: What a stranger's module does: it says that it has run.
 PLANTED = "open({mark!r} + '.' + __name__, 'w').close()\n"
@@ -164,3 +166,12 @@ def test_a_rank_is_started_with_the_python_that_has_this_package(
     assert own_python.typed_rank() == [sys.executable, *module, "--python", "python"]
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     assert own_python.typed_rank() == [sys.executable, *module]
+
+
+def test_no_command_of_a_hint_imports_modules_from_the_current_folder() -> None:
+    """An archive may have a ``json.py`` beside a table for which a hint prints a program."""
+    unsafe = re.compile(r"python3 -[cm] .{0,40}|(?<!-I )-m (?:pip|quopri)\b")
+
+    found = {module: unsafe.findall(path.read_text(encoding="utf-8")) for module, path in MODULES.items()}
+
+    assert {module: commands for module, commands in found.items() if commands} == {}

@@ -49,7 +49,7 @@ _HEAD, _FEW = 8192, 4
 _ESCAPED = re.compile(r'\s*\{\s*(\\n|\\"|\\t)')
 _MEANT = {"\\n": "line breaks", '\\"': "double quotes", "\\t": "tabs"}
 _UNESCAPE = (
-    """python3 -c 'import sys; print(sys.stdin.read().replace(r"\\n", "\\n").replace(r"\\t", " ")"""
+    """python3 -I -c 'import sys; print(sys.stdin.read().replace(r"\\n", "\\n").replace(r"\\t", " ")"""
     """.replace(r"\\\"", chr(34)))'"""
 )
 _QUOTE_KEYS = (

@@ -25,7 +25,7 @@ _SHOWN, _LONGEST_LINE = 80, 2000
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _HTML = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[A-Za-z]{2,8});", re.ASCII)
 _UNESCAPE = (
-    "python3 -c 'import html, sys; "
+    "python3 -I -c 'import html, sys; "
     "print(html.unescape(sys.stdin.read()).replace(chr(160), chr(32)))' < " + FILES
 )
 _TAG = re.compile(
@@ -413,7 +413,7 @@ _LONGEST_SHORTENED = 1 << 24
 _SOFT_BREAK = re.compile(r"=[ \t]{0,9}\r?\n")
 _ENCODED = re.compile(r"=([0-9A-F]{2})")
 _DECODE = (
-    f"decode it, so that the lines are joined without these signs: python3 -m quopri -d < {FILES}; "
+    f"decode it, so that the lines are joined without these signs: python3 -I -m quopri -d < {FILES}; "
     "or send the table as an attachment"
 )
 #: The last line of a text that a chat program, a terminal or a log has shortened.

@@ -54,7 +54,7 @@ _TEMPLATE = re.compile(r"\{\{(?=-?\s*[\w.$])|\{%")
 _FILL_IN = f"specify the file that the program writes from it; {_GEN}"
 _DATA_KEY = re.compile(r"^([\w.-]+):\n----\n", re.MULTILINE)
 _FROM_YAML = (
-    "python3 -c 'import json, sys, yaml; "
+    "python3 -I -c 'import json, sys, yaml; "
     "json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout, indent=4)'"
 )
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
@@ -132,7 +132,7 @@ _SHOWN_KEY = re.compile(
 )
 #: A command that takes a table out of the text of a page, and the length of the longest page that is tried.
 _FROM_PAGE = (
-    "python3 -c 'import html, re, sys; "
+    "python3 -I -c 'import html, re, sys; "
     'text = html.unescape(re.sub("<[^<>]*>", "", sys.stdin.read())).replace(chr(160), chr(32)); '
     "print(text[text.index(chr(123)):text.rindex(chr(125)) + 1])' < " + FILES
 )
@@ -311,7 +311,7 @@ def _coloured(text: str) -> OtherContent | None:
     program = r'import re, sys; print(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stdin.read()))'
     return OtherContent(
         "the text has the signs that set the colors of a terminal, which are not part of the table",
-        f"remove them: python3 -c '{program}' < {FILES}",
+        f"remove them: python3 -I -c '{program}' < {FILES}",
     )
 
 
@@ -328,7 +328,7 @@ def _in_percents(head: _Head) -> OtherContent | None:
     unquote = "import sys, urllib.parse; print(urllib.parse.unquote(sys.stdin.read()))"
     return OtherContent(
         "the text is escaped for a web address: it has % and two digits in place of signs",
-        f"write the signs themselves: python3 -c '{unquote}' < {FILES}",
+        f"write the signs themselves: python3 -I -c '{unquote}' < {FILES}",
     )
 
 
@@ -416,7 +416,7 @@ def _from_rows(mark: str) -> str:
     """Return the command that makes a rank table of rows with these columns."""
     split = {",": "", "\t": ", delimiter=chr(9)", ";": ', delimiter=";"'}[mark]
     return (
-        "python3 -c 'import csv, json, sys; "
+        "python3 -I -c 'import csv, json, sys; "
         f"r = list(csv.DictReader(sys.stdin{split}, skipinitialspace=True)); "
         'n = {x["server_id"]: [] for x in r}; [n[x.pop("server_id")].append(x) for x in r]; '
         'r = [{"server_id": k, "device": v} for k, v in n.items()]; json.dump({"version": '

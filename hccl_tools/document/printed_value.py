@@ -34,7 +34,7 @@ _HCL = re.compile(r"^[ \t]*\w+[ \t]*=[ \t]*[\[{]", re.MULTILINE)
 _SETTING = re.compile(r"\s*(?:#[^\n]*\n\s*)*\w+[ \t]*=[ \t]*[\"\d]")
 _RUBY = re.compile(r"\s*\{\s*[:\"']?\w+[\"']?\s*=>")
 _EVALUATE = (
-    "python3 -c 'import ast, json, re, sys; f = lambda n: "
+    "python3 -I -c 'import ast, json, re, sys; f = lambda n: "
     "({k.arg: f(k.value) for k in n.keywords} if n.keywords else "
     '(dict if "Dict" in ast.dump(n.func) else lambda v: v)(f(n.args[-1]))) if isinstance(n, ast.Call) else '
     "{f(k): f(v) for k, v in zip(n.keys, n.values)} if isinstance(n, ast.Dict) else "
@@ -46,7 +46,7 @@ _EVALUATE = (
 _NUMPY = re.compile(r"\b(?:np\.|numpy\.)?u?int(?:8|16|32|64)\(", re.ASCII)
 _OF_2_0 = re.compile(r"['\"]version['\"]\s*:\s*['\"]2\.0")
 _FROM_TOML = (
-    "python3 -c 'import json, sys, tomllib; "
+    "python3 -I -c 'import json, sys, tomllib; "
     "json.dump(tomllib.load(sys.stdin.buffer), sys.stdout, indent=4)' < " + FILES
 )
 _FROM_JAVA = r"""sed -E 's/([A-Za-z_]+)=/"\1":/g; s/:([^][{}",]+)/:"\1"/g' """ + FILES

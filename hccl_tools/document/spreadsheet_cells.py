@@ -24,11 +24,11 @@ _LONGEST = 1 << 22
 #: The characters of a value that a message shows.
 _SHOWN = 60
 _SEPARATORS = {",": "", ";": ', delimiter=";"', "\t": ", delimiter=chr(9)"}
-_CSV = "python3 -c 'import csv, sys; csv.field_size_limit(1 << 30); "
+_CSV = "python3 -I -c 'import csv, sys; csv.field_size_limit(1 << 30); "
 _ROWS = f"{_CSV}[print(r[0]) for r in csv.reader(sys.stdin{{}}) if r]' < {FILES}"
 _CELL = f"{_CSV}print(list(csv.reader(sys.stdin{{}}))[{{}}][{{}}])' < {FILES}"
 _DEVICES = (
-    "python3 -c 'import csv, json, sys; csv.field_size_limit(1 << 30); "
+    "python3 -I -c 'import csv, json, sys; csv.field_size_limit(1 << 30); "
     'r = [{{"server_id": x["server_id"], "device": json.loads(x["device"])}} '
     "for x in csv.DictReader(sys.stdin{})]; "
     'json.dump({{"version": "1.0", "server_count": str(len(r)), "server_list": r, "status": "completed"}}, '

@@ -273,7 +273,7 @@ def _with_line_breaks(text: str, at: int) -> JsonError | None:
     return JsonError(
         "unclosed text",
         f"the text{of} on lines {first} to {last} has line breaks, which are \\n in a string of JSON",
-        f"python3 -c '{_ESCAPE}' < {FILES} writes them so; or make the ConfigMap again "
+        f"python3 -I -c '{_ESCAPE}' < {FILES} writes them so; or make the ConfigMap again "
         "from the table: kubectl create configmap NAME --from-file=hccl.json=TABLE --dry-run=client -o json",
         at,
     )

@@ -114,7 +114,7 @@ KUBERNETES_HINT = (
     "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
 )
 _FROM_PYTHON = (
-    "python3 -c 'import ast, json, sys; "
+    "python3 -I -c 'import ast, json, sys; "
     "json.dump(ast.literal_eval(sys.stdin.read().lstrip(chr(65279))), sys.stdout, indent=4)' < " + FILES
 )
 #: A word of Python that JSON does not have, as a value.

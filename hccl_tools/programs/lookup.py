@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The pip of the Python that runs hccl-tools: that of PATH may be another one.
-_PIP = f"{quote(sys.executable or 'python3')} -m pip"
+_PIP = f"{quote(sys.executable or 'python3')} -I -m pip"
 #: How to install from a clone of the repository, or from a wheel built in a clone.
 HCCL_TOOLS = "`pip install .` in a clone of hccl-tools, or `pip install` with its wheel"
 #: The packages of the extra ``mpi``.

@@ -111,7 +111,7 @@ def _columns(value: dict[str, Any]) -> BareEntries | None:
     )
     return BareEntries(
         what,
-        f"make the table of them: python3 -c '{read}; {_ROWS}; {table}; {_WRITE}' < {FILES}{_then(first)}",
+        f"make the table of them: python3 -I -c '{read}; {_ROWS}; {table}; {_WRITE}' < {FILES}{_then(first)}",
     )
 
 
@@ -143,7 +143,7 @@ def _servers(
     table = f't = {{"version": "{_version(device)}", {_SERVERS}}}'
     return BareEntries(
         what,
-        f"make the table of them: python3 -c '{read}; {table}; {_WRITE}' < {FILES}{_then(device)}"
+        f"make the table of them: python3 -I -c '{read}; {table}; {_WRITE}' < {FILES}{_then(device)}"
         f"{joined_tables.ranks_on(entries)}",
     )
 
@@ -152,7 +152,7 @@ def _rows(first: dict[str, Any], what: str) -> BareEntries:
     table = f't = {{"version": "{_version(first)}", {_SERVERS}}}'
     return BareEntries(
         what,
-        f"make the table of them: python3 -c '{_READ}; {_ROWS}; {table}; {_WRITE}' < {FILES}{_then(first)}",
+        f"make the table of them: python3 -I -c '{_READ}; {_ROWS}; {table}; {_WRITE}' < {FILES}{_then(first)}",
     )
 
 
@@ -174,7 +174,7 @@ def of_wrapped(value: Any) -> tuple[Path, BareEntries] | None:
         return path, BareEntries(message, "save that value alone in a file")
     part = "json.load(sys.stdin)" + "".join(f"[{key}]" if type(key) is int else f'["{key}"]' for key in path)
     program = f"print({part})" if is_text else f"json.dump({part}, sys.stdout, indent=4)"
-    take = f"python3 -c 'import json, sys; {program}' < {FILES}"
+    take = f"python3 -I -c 'import json, sys; {program}' < {FILES}"
     return path, BareEntries(message, f"save that value alone in a file: {take}")
 
 

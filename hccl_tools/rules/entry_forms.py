@@ -58,7 +58,7 @@ _PRINTED = (
     ),
 )
 _TAKE_OUT = (
-    'python3 -c \'import json, sys; f = lambda v: json.loads(v) if isinstance(v, str) and v[:1] in ("[", "{") else v; '
+    'python3 -I -c \'import json, sys; f = lambda v: json.loads(v) if isinstance(v, str) and v[:1] in ("[", "{") else v; '
     "json.dump(json.load(sys.stdin, object_hook=lambda o: {k: [f(x) for x in v] if isinstance(v, list) else f(v) "
     "for k, v in o.items()}), sys.stdout, indent=4)' < " + FILES
 )

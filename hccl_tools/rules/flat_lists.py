@@ -62,7 +62,7 @@ def _command(key_of: dict[str, str]) -> str:
     )
     host = key_of["server_id"]
     return (
-        "python3 -c 'import json, sys; n = {}; "
+        "python3 -I -c 'import json, sys; n = {}; "
         f'[n.setdefault(str(x["{host}"]), []).append({{{members}}}) for x in json.load(sys.stdin)]; '
         'r = [{"server_id": k, "device": v} for k, v in n.items()]; '
         'json.dump({"version": "1.0", "server_count": str(len(r)), "server_list": r, "status": "completed"}, '

@@ -72,7 +72,7 @@ def finding(subject: Input, found: Detection) -> Finding:
         program = "import json, sys; print(json.load(sys.stdin))"
         return Finding(
             "not a rank table: it is a table in a string",
-            hint=f"take it out: python3 -c '{program}' < {FILES}",
+            hint=f"take it out: python3 -I -c '{program}' < {FILES}",
         )
     return _other_value(value, found)
 

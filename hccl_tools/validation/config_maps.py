@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.kubernetes import config_maps
+from hccl_tools.notation.phrases import unused
 
 #: What to do about a copy of a table that is not complete.
 _FETCH_AGAIN = (
@@ -90,11 +91,11 @@ def _what_to_do(report: Report, table: TableText) -> dict[str, str] | None:
     """Return the hints, by rule, on a table whose remedy is not in the table alone; None for other tables."""
     value = None if report.document is None else report.document.value
     if isinstance(value, str):
-        program = "import json, sys; print(json.load(sys.stdin))"
+        program, file = "import json, sys; print(json.load(sys.stdin))", unused("table.json")
         return {
             "HCC110": f"write its text to a file: {table.origin.extract}; decode that: "
-            f"python3 -c '{program}' < {table.origin.extracted} > table.json; "
-            "then make the ConfigMap again from table.json"
+            f"python3 -I -c '{program}' < {table.origin.extracted} > {file}; "
+            f"then make the ConfigMap again from {file}"
         }
     if isinstance(value, dict) and value.get("status") == "initializing":
         return {"HCC106": _FETCH_AGAIN.format(table.origin.object_command)}

@@ -226,7 +226,7 @@ def test_a_command_that_corrects_a_file_can_be_pasted(folder: Path) -> None:
 
     shown = on_terminal("validate", "mine.json").text
     line = next(line for line in shown.splitlines() if "ast.literal_eval" in line)
-    command = line[line.index("python3 -c") :].replace("python3", sys.executable, 1)
+    command = line[line.index("python3 -I -c") :].replace("python3", sys.executable, 1)
 
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
     assert json.loads((folder / "mine.new.json").read_text()) == table("1.0", 1, 8)

@@ -390,7 +390,7 @@ def test_without_the_fast_extra_all_is_the_same(tmp_path: Path, spoil: bool) -> 
     assert (fast.returncode, slow.returncode) == (int(spoil), int(spoil))
     assert fast.stderr == ""
     assert slow.stderr.startswith("note: 12,000 ranks are checked faster with orjson: `")
-    assert " -m pip install orjson`" in slow.stderr
+    assert " -I -m pip install orjson`" in slow.stderr
 
 
 def test_a_file_whose_name_hccl_would_not_open(tables: Path) -> None:

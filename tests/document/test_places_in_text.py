@@ -121,7 +121,7 @@ def test_a_text_with_line_breaks_is_written_with_its_escapes() -> None:
     message, hint = first(text)
 
     assert message.startswith('the text of "hccl.json" on lines 2 to ')
-    program = hint.partition("python3 -c '")[2].partition("'")[0]
+    program = hint.partition("python3 -I -c '")[2].partition("'")[0]
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
     assert json.loads(json.loads(done.stdout)["data"]["hccl.json"]) == table("1.0", 1, 2)

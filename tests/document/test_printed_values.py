@@ -32,7 +32,7 @@ def said(text: str) -> tuple[str, str]:
 
 def run(hint: str, text: str) -> str:
     """Return what the last command of a remedy makes of a file."""
-    start = max(hint.rfind(name) for name in ("python3 -c", "sed ", "tail "))
+    start = max(hint.rfind(name) for name in ("python3 -I -c", "sed ", "tail "))
     command = hint[start:].removesuffix(" OLD > NEW").removesuffix(" <").replace("python3", sys.executable)
     done = subprocess.run(shlex.split(command), input=text, capture_output=True, text=True, check=True)
     return done.stdout

@@ -28,7 +28,7 @@ def test_quoted_printable_is_named_whether_or_not_the_first_line_breaks_in_a_str
 
     assert message.startswith("the text is quoted-printable, as a mail is sent: ")
     assert hint.startswith("decode it")
-    assert "python3 -m quopri -d < OLD > NEW" in hint
+    assert "python3 -I -m quopri -d < OLD > NEW" in hint
 
 
 def test_a_table_that_is_not_encoded_keeps_its_message() -> None:

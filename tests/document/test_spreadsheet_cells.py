@@ -40,7 +40,7 @@ def found(text: str) -> tuple[str, str]:
 
 def carried_out(text: str, hint: str, folder: Path) -> Any:
     """Run the command of a hint on a file, and return the value that it writes."""
-    command = hint[min(at for word in ("python3 -c", "sed -E") if (at := hint.find(word)) >= 0) :]
+    command = hint[min(at for word in ("python3 -I -c", "sed -E") if (at := hint.find(word)) >= 0) :]
     (folder / "OLD").write_text(text)
     subprocess.run(command, shell=True, cwd=folder, check=True)  # noqa: S602  (the command of a hint)
     return json.loads((folder / "NEW").read_text())

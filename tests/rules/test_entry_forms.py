@@ -18,7 +18,7 @@ from tests.support.tables import table
 
 def after_the_command(hint: str, text: str) -> Any:
     """Return what the command of a remedy makes of a file."""
-    program = hint.partition("python3 -c '")[2].partition("' < OLD")[0]
+    program = hint.partition("python3 -I -c '")[2].partition("' < OLD")[0]
     done = subprocess.run(
         [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True
     )

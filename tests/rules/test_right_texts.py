@@ -188,7 +188,7 @@ def test_a_table_under_the_version_of_another_one(own: str, written: str, versio
          "this is a list of hosts (hostfile), not a rank table", "gen --hostfile"),
         ("[{}]", "HCC110", "not a rank table: it is a list with a table in it", "remove the outer [ and ]"),
         ("[{0},{0}]", "HCC110", "not a rank table: it is a list of 2 tables", "merge"),
-        ("{quoted}", "HCC110", "not a rank table: it is a table in a string", "take it out: python3 -c"),
+        ("{quoted}", "HCC110", "not a rank table: it is a table in a string", "take it out: python3 -I -c"),
         ("{headless}", "HCC110",
          "not a rank table: the { at the beginning is missing", 'write { before "version"'),
     ],

@@ -173,7 +173,7 @@ def test_the_words_of_python_leave_only_its_command() -> None:
     with_words = validate(b"{'version': '1.0', 'note': None}").findings[0].hint or ""
 
     assert plain.startswith('write " instead')
-    assert with_words.startswith("Python printed this, with None or True in it: python3 -c")
+    assert with_words.startswith("Python printed this, with None or True in it: python3 -I -c")
 
 
 # ConfigMaps

@@ -260,7 +260,7 @@ def _as_text(entry: Entry, *, is_yaml: bool) -> str:
     )
     return with_places(
         "make the table the text of its key, with all else as it is: "
-        f"python3 -c {quote(program)} < {FILES}; then apply the new file with `kubectl apply -f`"
+        f"python3 -I -c {quote(program)} < {FILES}; then apply the new file with `kubectl apply -f`"
     )
 
 

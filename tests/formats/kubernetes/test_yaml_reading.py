@@ -153,7 +153,7 @@ def test_without_the_extra(tmp_path: Path, command: list[str]) -> None:
     assert done.stderr.splitlines() == [
         "error: cm.yaml is YAML, which needs PyYAML (the extra [yaml])",
         (
-            f"  help: `{quote(sys.executable)} -m pip install pyyaml`; or use JSON instead: "
+            f"  help: `{quote(sys.executable)} -I -m pip install pyyaml`; or use JSON instead: "
             "kubectl get configmap NAME -o json"
         ),
     ]
