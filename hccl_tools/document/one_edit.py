@@ -302,7 +302,8 @@ def _with_quote(member: re.Match[str]) -> Iterator[Edit]:
         index for index, (one, other) in enumerate(zip(f"{shown}\0", right, strict=True)) if one != other
     )
     place = member.start() + at
-    message, hint = f"a double quote is missing in {shown.rstrip()}", f"write {right.rstrip()}"
+    comma = "," if member.string.startswith(",", member.end()) else ""  # The line may be replaced as a whole.
+    message, hint = f"a double quote is missing in {shown.rstrip()}", f"write {right.rstrip()}{comma}"
     yield Edit(place, 0, '"', message, hint, member.start())
 
 

@@ -304,7 +304,10 @@ def net_type(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'net_type "{level["net_type"]}" is unknown',
                 (*path, "net_type"),
-                "write TOPO_FILE_DESC or CLOS",
+                # HCC464 refuses others from layer 1 on.
+                "write CLOS"
+                if (read_integer(level.get("net_layer")) or 0) > 0
+                else "write TOPO_FILE_DESC or CLOS",
             )
 
 

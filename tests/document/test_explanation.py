@@ -96,6 +96,8 @@ def test_each_bracket_and_comma_too_many_is_found(text: str) -> None:
          "remove the } on line 13 and its comma", 13),
         ('"rank_id": "0"', '"rank_id: "0"', 'a double quote is missing in "rank_id: "0"',
          'write "rank_id": "0"', 11),
+        ('"device_id": "0",', '"device_id": "0,', 'a double quote is missing in "device_id": "0',
+         'write "device_id": "0",', 9),
         ("},", "};", "; instead of a comma", "write , instead of the ; on line 12", 12),
         ('"device": [', '"device": (', "( instead of [", "write [ instead of the ( on line 7", 7),
     ],

@@ -126,3 +126,13 @@ def test_half_of_the_ranks_of_two_nodes_may_be_either_half() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_addresses_without_an_order_are_sound(nodes: int, seed: int) -> None:
     assert said(cluster(nodes, seed=seed)) == []
+
+
+@pytest.mark.parametrize(("layer", "right"), [(0, "write TOPO_FILE_DESC or CLOS"), (1, "write CLOS")])
+def test_a_misspelt_net_type_gets_one_that_its_layer_takes(layer: int, right: str) -> None:
+    value = cluster(2)
+    value["rank_list"][3]["level_list"][layer]["net_type"] = "CLOSE"
+
+    (finding,) = (one for one in validate(value, product="a5").findings if one.rule.id == "HCC453")
+
+    assert finding.hint == right
