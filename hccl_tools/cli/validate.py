@@ -233,7 +233,8 @@ class _Run:
 def _is_given_as_table(argument: str) -> bool:
     """Return whether a user names a file as HCCL requires it of a table, and no key of a ConfigMap in it."""
     file, key = config_maps.split(argument)
-    return key is None and not is_stream(file) and file.endswith(".json")
+    is_table = file.endswith(".json") and not file.endswith(config_maps.ENDING)
+    return key is None and is_table and not is_stream(file)
 
 
 def _of_shell() -> str:
@@ -308,8 +309,8 @@ def command(
 
     The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
     usage is wrong. A ConfigMap in a .json file is refused by HCCL and `launch`: the exit code is 1, and that
-    of FILE#KEY, a .yaml file or standard input is that of the table. With --local each file is also compared
-    with this host: its server, the devices present, and their addresses.
+    of FILE#KEY, a .configmap.json or .yaml file or standard input is that of the table. With --local each
+    file is also compared with this host: its server, the devices present, and their addresses.
     """
     if only_hccl and checks["target"] is not None:
         raise UsageError(

@@ -13,6 +13,7 @@ from hccl_tools.document.reading import read_file
 from hccl_tools.document.writing import change_mode, is_folder, write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.files import next_command
+from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import on_stdout
 from hccl_tools.records import NamedTuple
@@ -203,7 +204,7 @@ def config_map_target(destination: str | None, names: ConfigMapName) -> str:
     Args:
         destination: A folder (existing, or with a final slash) or a file; None is the current folder.
     """
-    name = f"{names.name}.configmap.json"
+    name = f"{names.name}{config_maps.ENDING}"
     if destination is None:
         return name
     return os.path.join(destination, name) if is_folder(destination) else destination

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Separates the name of a file from the key of a ConfigMap in it: ``cm.json#hccl.json``.
 MARK = "#"
+#: How the names of ConfigMaps end that hccl-tools makes.
+ENDING = ".configmap.json"
 #: Base64 as Kubernetes reads it: without other characters, with its padding.
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 _LISTS = frozenset({"List", "ConfigMapList"})
