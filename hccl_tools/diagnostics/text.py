@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.document.reading import is_stream
-from hccl_tools.notation.hint import filled_in
-from hccl_tools.notation.phrases import and_more, count, operand, unused
+from hccl_tools.notation.hint import Hint, unused
+from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, cells, cut, wrapped
 from hccl_tools.records import NamedTuple
@@ -132,10 +132,10 @@ def _outer_lines(hint: str, report: Report) -> list[str]:
 
 def _with_file(hint: str, report: Report) -> str:
     """Return a hint whose command reads the file of the report, and writes another one beside it."""
-    if report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
+    if not isinstance(hint, Hint) or report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
         return hint
     new = f"{os.path.splitext(report.file)[0]}.new.json"  # noqa: PTH122  (not loaded for it)
-    return filled_in(hint, operand(report.file), operand(unused(new)))
+    return hint.filled_in(operand(report.file), operand(unused(new)))
 
 
 def _is_correctable(report: Report) -> bool:

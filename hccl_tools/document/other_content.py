@@ -14,8 +14,8 @@ from shlex import quote
 from hccl_tools.document import foreign_text, line_prefixes
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
-from hccl_tools.notation.hint import FILES
-from hccl_tools.notation.phrases import file_here, named
+from hccl_tools.notation.hint import FILES, file_here
+from hccl_tools.notation.phrases import named
 from hccl_tools.records import NamedTuple
 
 #: The number of characters and lines at the beginning of a text that decide what it is.

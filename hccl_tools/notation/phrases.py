@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from hccl_tools.version import IMPORT_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-#: The numbers of further files of one name.
-_MOST_NUMBERED = 100
 #: The most characters of a message: a value of a file or of another host may have megabytes.
 LONGEST_TEXT = 1000
 #: A chip for examples; the guide does not restrict its device sets.
@@ -143,28 +140,6 @@ def named(name: str, placeholder: str) -> str:
     ("'a b'", 'HOST')
     """
     return quote(name) if name and not name.startswith("-") else placeholder
-
-
-def file_here(name: str, usual: str) -> str:
-    """Return a name from a file as that of a new file in the current folder, for a command line.
-
-    Args:
-        usual: What stands for a name that leads to another folder, or is that of a hidden file.
-
-    >>> file_here("hccl 1.json", "FILE"), file_here("../.bashrc", "FILE")
-    ("'hccl 1.json'", 'FILE')
-    """
-    return quote(unused(name)) if name and name[0] not in ".-" and "/" not in name else unused(usual)
-
-
-def unused(path: str) -> str:
-    """Return a path that a command in a hint may write to: with a number before its ending if it exists.
-
-    A redirection of the shell replaces a file without a word, and also what a link of an archive leads to.
-    """
-    stem, ending = os.path.splitext(path)  # noqa: PTH122  (pathlib is not loaded for it)
-    numbered = (f"{stem}.{number}{ending}" for number in range(2, _MOST_NUMBERED))
-    return next((name for name in (path, *numbered) if not os.path.lexists(name)), "NEW")
 
 
 def as_root(command: str) -> str:

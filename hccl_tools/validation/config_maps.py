@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.kubernetes import config_maps
-from hccl_tools.notation.phrases import unused
+from hccl_tools.notation.hint import unused
 
 #: What to do about a copy of a table that is not complete.
 _FETCH_AGAIN = (

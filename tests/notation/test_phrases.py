@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from hccl_tools.notation.phrases import and_more, count, devices, did_you_mean, file_here, unused
+from hccl_tools.notation.phrases import and_more, count, devices, did_you_mean
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 devices"), (1, "1 device"), (65_536, "65,536 devices")])
@@ -36,16 +34,3 @@ def test_long_lists_end_in_the_number_of_the_others(names: list[str], text: str)
 )
 def test_the_closest_name_is_proposed(name: str, question: str) -> None:
     assert did_you_mean(name, ("HCC203", "duplicate-rank-id", "HCC601")) == question
-
-
-def test_a_command_of_a_hint_writes_to_a_file_that_does_not_exist(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The shell replaces a file without a word, and what a link of an archive leads to."""
-    monkeypatch.chdir(tmp_path)
-    Path("t.new.json").symlink_to(".bashrc")
-    Path("t.new.2.json").write_text("{}")
-
-    assert unused("t.new.json") == "t.new.3.json"
-    assert unused("u.new.json") == "u.new.json"
-    assert file_here("t.new.json", "FILE") == "t.new.3.json"

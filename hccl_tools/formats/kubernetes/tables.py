@@ -17,8 +17,8 @@ from hccl_tools.errors import InputError
 from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
-from hccl_tools.notation.hint import FILES, with_places
-from hccl_tools.notation.phrases import and_more, count, file_here, named, operand
+from hccl_tools.notation.hint import FILES, file_here, with_places
+from hccl_tools.notation.phrases import and_more, count, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
