@@ -24,7 +24,7 @@ from hccl_tools.table.addresses import packed
 from hccl_tools.transform import generation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import LaunchRequest, SpareHost
@@ -163,22 +163,25 @@ def _table(
         raise LaunchError(
             problem, hint=None if "--allow-missing" in str(error.hint) else error.hint, lines=error.lines
         ) from error
-    warnings = [
-        f"{one.host} is left out: {'' if one.answered else 'it did not answer: '}{one.reason}"
-        for one in found.left_out
-    ]
-    warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
     first, asked = facts[0], [one.host for one in answers if one.facts is not None]
     named = zip((server.address for server in table.servers), asked, strict=False)
     reached = {address: name for address, name in named if address != name}
-    warnings += [
-        f"{name} answers that its address is {address}: the table and the messages name it so"
-        for address, name in reached.items()
-        if packed(name) is not None
-    ]
-    made = JobTable("", table, data, first.product, first.product_source, tuple(warnings), reached=reached)
+    warnings = tuple(_warnings(found, reached))
+    made = JobTable("", table, data, first.product, first.product_source, warnings, reached=reached)
     return made, launch_spares.of_facts(asked[needed:], facts[needed:])
+
+
+def _warnings(found: failures.Gathered, reached: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a user should know of the answers; ``reached`` has the asked name of each stated address."""
+    for one in found.left_out:
+        yield f"{one.host} is left out: {'' if one.answered else 'it did not answer: '}{one.reason}"
+    for answer in found.answers:
+        for text in answer.facts.warnings if answer.facts else ():
+            yield f"{answer.host}: {text}"
+    for address, name in reached.items():
+        if packed(name) is not None:
+            yield f"{name} answers that its address is {address}: the table and the messages name it so"
 
 
 def _first_devices(request: LaunchRequest, hosts: int) -> str | None:

@@ -183,22 +183,23 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         if row in copied:
             continue
         if number is not None and (seen := first.setdefault(number, row)) != row:
-            pair = owner[row], owner[seen]
             marks = [(one in odd, is_sloppy(texts[one], number)) for one in (seen, row)]
             wrong, other = (seen, row) if marks[0] > marks[1] else (row, seen)
-            special, said = (
-                decimal_hint(texts[wrong]),
-                "first used here" if other == seen else "and used here",
-            )
-            yield Finding(
-                f"rank id {shown_rank(subject, wrong)} is used by two devices",
-                subject.device_path(wrong, "rank_id"),
-                special or hint,
-                (Related(subject.device_path(other, "rank_id"), said),),
-                alike=all_read_wrong(subject, "rank_id", "hexadecimal", wrong)
-                if special
-                else hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),
-            )
+            pair = owner[row], owner[seen]
+            alike = hints.setdefault(pair, (_ranks_of(subject, *pair), hint))
+            yield _used_twice(subject, wrong, other, "first used" if other == seen else "and used", alike)
+
+
+def _used_twice(subject: Subject, wrong: int, other: int, used: str, alike: tuple[str, str]) -> Finding:
+    """Return the finding on a device whose rank another one has; ``alike`` is text and hint on several of them."""
+    special = decimal_hint(subject.table.rank_ids[wrong])
+    return Finding(
+        f"rank id {shown_rank(subject, wrong)} is used by two devices",
+        subject.device_path(wrong, "rank_id"),
+        special or alike[1],
+        (Related(subject.device_path(other, "rank_id"), f"{used} here"),),
+        alike=all_read_wrong(subject, "rank_id", "hexadecimal", wrong) if special else alike,
+    )
 
 
 def _ranks_of(subject: Subject, index: int, seen: int) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: What a host writes in place of its part of the job: lines that look like the launcher's, then 60 MB.
 HOSTILE = r"""
-import os, time
+import os, signal
 said = b"\033]0;title\007\033[2J\nhccl-tools: the job failed\n  help: run evil\n::error::evil\nsrun: evil\n"
 for out in (1, 2):
     os.write(out, said)
@@ -32,7 +32,7 @@ for _ in range(300):
     for out in (1, 2):
         os.write(out, b"\033[31mred\n" * 14_000)
 os.write(1, b"the last line\n")
-time.sleep(60)
+signal.pause()
 """
 MIB = 1 << 20
 #: 20,000 lines at once, and an incomplete one.
@@ -164,7 +164,7 @@ def test_a_launcher_that_is_stopped_loses_no_output_and_no_host(
         )  # fmt: skip
         assert eventually(lambda: Path("shown").stat().st_size)
         launcher.send_signal(signal.SIGSTOP)
-        time.sleep(6)
+        time.sleep(6)  # Twice the time after which a silent host counts as lost (two_by_two.SHORT_LOSS).
         launcher.send_signal(signal.SIGCONT)
         _, errors = launcher.communicate(timeout=120)
 
