@@ -112,7 +112,7 @@ class _Run:
         self, checks: dict[str, Any], *, strict: bool, only_hccl: bool, local: bool, wait: float | None
     ) -> None:
         self.checks, self.strict, self.only_hccl, self.local = checks, strict, only_hccl, local
-        #: Whether HCCL reads the very file, of which a variable names the path: no ConfigMap is opened then.
+        #: Whether a variable names the file, so that HCCL reads exactly it: then no ConfigMap is opened.
         self.is_of_job = False
         self.wait = wait
         self.unreadable, self.failed, self.recommended_orjson = False, False, False

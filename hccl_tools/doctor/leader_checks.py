@@ -111,7 +111,7 @@ def _other_addresses(name: str, stated: Mapping[str, str], cases: Cases) -> Iter
             continue
         else:
             right = usual[0][0]
-        # Another host has sent the value: a text that is no host could end the quotes of a command.
+        # The value comes from another host: a text that is not a host name could end the quotes of a command.
         shown = "this name" if host_list.why_not_a_host(stated[host], ipv6=True) else stated[host]
         yield Finding(
             f"{name}={stated[host]}: this name has the address {addresses[0]} here, not {right}",

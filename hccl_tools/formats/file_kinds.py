@@ -132,7 +132,7 @@ KINDS = {
 
 
 def kind_of(value: Any, file: str | None) -> tuple[FileKind, str] | None:
-    """Return the kind of a document that is no rank table, and the reason as a phrase; None for others.
+    """Return the kind of a document that is not a rank table, and the reason as a phrase; None for others.
 
     Args:
         file: The name of the file; it decides if the content does not.

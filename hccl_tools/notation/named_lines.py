@@ -1,4 +1,4 @@
-"""Lines of a program whose text may be anybody's: escaped, each with a name, and not more than a limit.
+"""Lines of untrusted output: escaped, each with the name of its source, and up to a limit.
 
 An escape sequence, a line that looks like one of the launcher's, or output without end must not reach the
 terminal.

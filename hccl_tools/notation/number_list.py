@@ -51,9 +51,9 @@ def parse(text: str, most: int = MOST) -> list[int]:
 
 
 def distinct(text: str, last: int) -> set[int]:
-    """Return the numbers of a list up to a last one, without what is no number or range.
+    """Return the numbers of a list that are at most ``last``; other texts in it are skipped.
 
-    Another user or host may have written the list: each number is made once, however often it is listed.
+    The list may come from another user or host: each number is made once, even if the list repeats it.
 
     >>> sorted(distinct("8-9,x,0-2,1-3", 8))
     [0, 1, 2, 3, 8]

@@ -154,7 +154,7 @@ def _use_of_super_pods(subject: Subject) -> str:
         other = new if sdids is not None and any(sdids) else "omit super_pod_list"
         return f"if the machine is an A3, check the table {product}; otherwise {other}"
     if not product:  # The reader has named an A3.
-        return 'write "version": "1.2", in which HCCL reads it; only if the machine is no A3, omit super_pod_list'
+        return 'write "version": "1.2", in which HCCL reads it; only if the machine is not an A3, omit super_pod_list'
     return f'on an A3 write "version": "1.2" and check the table {product}; on other machines omit super_pod_list'
 
 

@@ -1,4 +1,4 @@
-"""Findings on a document that is no rank table, and on what follows a table in its file. No rules are declared here.
+"""Findings on a document that is not a rank table, and on what follows a table in its file. No rules are declared here.
 
 Only a document with such a fault needs this module: it imports what explains the text of files.
 """

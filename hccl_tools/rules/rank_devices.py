@@ -49,9 +49,10 @@ class Copied(NamedTuple):
 
 @shared
 def copied_from_devices(subject: Subject) -> Copied | None:
-    """Return how the ranks follow from the device_ids; None if they do not, or if this is no fault.
+    """Return how the ranks follow from the device_ids; None if they do not, or if that is right.
 
-    The ranks of whole servers follow from their device_ids, too, and those of a server that has lost a device.
+    In a correct table, the ranks of whole servers also follow from their device_ids. After the loss of a device,
+    the remedy is another one.
     """
     table = subject.table
     if not subject.damaged.isdisjoint(("device_id", "rank_id")) or table.format == "group_list":

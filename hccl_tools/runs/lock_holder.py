@@ -1,6 +1,6 @@
 """Whose process holds the lock of a run, and whether a process is its launcher.
 
-Each user who can read the launcher's file can lock it, and the author of an archive chooses what is in it.
+Every user who can read the launcher's file can lock it, and the author of an archive chooses its content.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def may_be_launcher(path: str) -> bool:
 def is_launcher(path: str, pid: int) -> bool:
     """Return whether a process is the launcher of a run: it can write the run's file of its launcher.
 
-    The content of that file is no proof. It is believed for a run in the record of launches whose process
-    does not show its files, if it has the time at which the process started.
+    The content of that file does not prove it. If the process does not show its open files, the content
+    counts only for a run in the record of launches, and only if it has the start time of the process.
     """
     try:
         noted, process, writes = files.holder(path), procfs.status(pid), _writes(pid, _of_launcher(path))

@@ -145,7 +145,7 @@ def _entry(record: int, name: str) -> tuple[str, str]:
     """Return what an entry states of plan and report.
 
     Raises:
-        OSError: There is no entry, or it was written by another user or another version.
+        OSError: The entry does not exist, or another user or another version of hccl-tools wrote it.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(name, flags, dir_fd=record), "rb") as file:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def check(
     kind: FileKind, given: Input, findings: Findings, host: Callable[[RankTable], HostState] | None
 ) -> Input:
-    """Collect the findings on a file that is no rank table; ``host`` is that of ``checker.validate``.
+    """Collect the findings on a file that is not a rank table; ``host`` is that of ``checker.validate``.
 
     Returns:
         The input; a valid lab table as a ``Subject``, a service table as a ``ServiceInput``.

@@ -70,5 +70,6 @@ def test_super_pods_of_version_1_0_on_a_named_a3_need_version_1_2() -> None:
     value = {**table("1.2", 2, 16), "version": "1.0"}
 
     assert one(value, "HCC608", "a3")[1] == (
-        'write "version": "1.2", in which HCCL reads it; only if the machine is no A3, omit super_pod_list'
+        'write "version": "1.2", in which HCCL reads it; '
+        "only if the machine is not an A3, omit super_pod_list"
     )

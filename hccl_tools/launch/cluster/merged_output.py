@@ -1,9 +1,10 @@
-"""The output of an engine that merges that of all hosts: what is in it may be anybody's.
+"""The output of an engine that merges the output of all hosts. It is not trusted.
 
-Only what agents send over their own connections is the output of ranks, and is shown as it is. What the
-engine writes has no sender: messages of its own, of the ssh that it starts, of a host's login, or of a host
-that has never joined. It is shown as lines with the name of the engine, escaped and up to a limit. The engine
-writes to pipes, which are always read at once: it would wait, and not notice the end of a host, otherwise.
+Agents send the output of ranks over their own connections; the launcher shows it unchanged. The source of
+what the engine writes is unknown: the engine, the ssh that it starts, the login of a host, or a host that has
+never joined. The launcher shows it as lines with the name of the engine, escaped and up to a limit. The
+engine writes to pipes, which the launcher always reads at once. Otherwise the engine would block, and would
+not notice the end of a host.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class Engine:
     waits_for_lost_hosts = False
     #: Whether it connects with the ssh of the site.
     uses_ssh = False
-    #: Whether the output of all hosts is one, so that no part of it shows its host. The agents then send the
-    #: output of ranks that is shown to the launcher themselves, and the rest is nobody's.
+    #: Whether the output of all hosts arrives as one stream, so that no part of it shows its host. Then the
+    #: agents send the output of ranks that are shown over their own connections to the launcher.
     merges_output = True
     #: Lines of the engine's output that begin with one of these texts are not shown.
     hidden_output: tuple[bytes, ...] = ()
