@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from tests.launch.spares.test_spares_with_devices import (
 from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import Mpirun, Ssh, every_mpirun, every_remote_engine
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
+from tests.support.spares import fill_log_disk, take_ports
 from tests.support.spares import write_table as write_small_table
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ pytestmark = [pytest.mark.bed, pytest.mark.slow, pytest.mark.usefixtures("own_di
 
 FULL = ["--preflight", "full", "--preflight-timeout", "20"]
 ECHO = ["--start", "torch", "--tail", "all", "--no-python", "sh", "-c", 'echo "rank $RANK on $(hostname)"']
-#: A port of HCCL: all of them must be taken for a fault.
-HCCL_PORTS = range(60000, 60032)
 
 
 @pytest.fixture
@@ -48,18 +46,7 @@ def describe(place: OnAscendHosts, host: int, **fields: Any) -> None:
 
 def port_taken(place: OnAscendHosts, host: int, stack: ExitStack) -> str:
     place.machines[host].real_ports()
-    code = (
-        "import socket,time\nheld=[]\n"
-        f"for port in range({HCCL_PORTS.start},{HCCL_PORTS.stop}):\n"
-        " one=socket.socket(); one.bind(('',port)); one.listen(); held.append(one)\n"
-        "print('taken',flush=True); time.sleep(600)"
-    )
-    holder = place.hosts[host].start([sys.executable, "-c", code], stdout=-1)
-    stack.callback(holder.wait)
-    stack.callback(holder.kill)
-    assert holder.stdout is not None
-    stack.callback(holder.stdout.close)
-    assert holder.stdout.readline() == "taken\n"
+    take_ports(place.hosts[host], stack)
     return "HCD301"
 
 
@@ -87,12 +74,8 @@ def odd_version(place: OnAscendHosts, host: int, _stack: ExitStack) -> str:
 
 
 def log_disk_full(place: OnAscendHosts, host: int, stack: ExitStack) -> str:
-    """Mount a small disk where CANN writes its logs, on this host alone."""
-    where = place.hosts[host].run([str(place.bed.ssh), ADDRESSES[host], "echo $HOME"]).stdout.strip()
-    folder = f"{where}/ascend/log"
-    mount = f"mkdir -p {folder} && mount -t tmpfs -o size=512k none {folder}"
-    assert place.hosts[host].run(["sh", "-c", mount]).returncode == 0
-    stack.callback(place.hosts[host].run, ["umount", folder])
+    home = place.hosts[host].run([str(place.bed.ssh), ADDRESSES[host], "echo $HOME"]).stdout.strip()
+    fill_log_disk(place.hosts[host], home, stack)
     return "HCD306"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,12 @@ from tests.support import published
 from tests.support.hosts import conf_text, make_host
 from tests.support.jobs import LONG, eventually
 from tests.support.processes import kill_all
-from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
+from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, fill_log_disk, take_ports, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.beds.network_host import Host
     from tests.beds.slurm_cluster import SlurmCluster
     from tests.support.hosts import StandInHost
 
@@ -157,24 +159,44 @@ def machines(bed: SlurmCluster, tmp_path: Path) -> Iterator[list[StandInHost]]:
         (bed.folder / f"{node.name}.env").unlink()
 
 
-def sick_device(machine: StandInHost) -> str:
+def port_taken(machine: StandInHost, node: Host, stack: ExitStack) -> str:
+    machine.real_ports()
+    take_ports(node, stack)
+    return "HCD301"
+
+
+def log_disk_full(_machine: StandInHost, node: Host, stack: ExitStack) -> str:
+    fill_log_disk(node, os.environ["HOME"], stack)
+    return "HCD306"
+
+
+def cut_link(_machine: StandInHost, node: Host, stack: ExitStack) -> str:
+    stack.callback(node.reconnect)
+    node.cut_off()
+    return "HCD501"
+
+
+def sick_device(machine: StandInHost, _node: Host, _stack: ExitStack) -> str:
     devices = machine.description["devices"]
     devices["1"] = {**devices["1"], "npu_health": "Alarm"}
     machine.describe({**machine.description, "devices": devices})
     return "HCD103"
 
 
-def missing_device(machine: StandInHost) -> str:
+def missing_device(machine: StandInHost, _node: Host, _stack: ExitStack) -> str:
     (machine.root / "dev" / "davinci1").unlink()
     return "HCC"
 
 
-def odd_version(machine: StandInHost) -> str:
+def odd_version(machine: StandInHost, _node: Host, _stack: ExitStack) -> str:
     (machine.root / "usr/local/Ascend/driver/version.info").write_text("Version=1.0\n")
     return "HCD503"
 
 
-FAULTS = {one.__name__: one for one in (sick_device, missing_device, odd_version)}
+FAULTS = {
+    one.__name__: one
+    for one in (port_taken, missing_device, sick_device, odd_version, log_disk_full, cut_link)
+}
 
 
 def checked(bed: SlurmCluster) -> tuple[int, str]:
@@ -197,8 +219,9 @@ def test_a_node_with_a_fault_is_replaced_before_the_start(
         version = machine.root / "usr/local/Ascend/driver/version.info"
         version.parent.mkdir(parents=True, exist_ok=True)
         version.write_text("Version=25.2.0\n")
-    check = FAULTS[fault](machines[1])
-    code, said = checked(bed)
+    with ExitStack() as stack:
+        check = FAULTS[fault](machines[1], bed.second, stack)
+        code, said = checked(bed)
 
     assert code == 0, said
     report: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
@@ -209,8 +232,9 @@ def test_a_node_with_a_fault_is_replaced_before_the_start(
 
 
 def test_a_sick_spare_node_is_left_out(bed: SlurmCluster, machines: list[StandInHost]) -> None:
-    sick_device(machines[2])
-    code, said = checked(bed)
+    with ExitStack() as stack:
+        sick_device(machines[2], bed.third, stack)
+        code, said = checked(bed)
 
     assert code == 0, said
     assert published.read("report", Path("log/latest/report.json"))["replaced"] == []
@@ -218,9 +242,10 @@ def test_a_sick_spare_node_is_left_out(bed: SlurmCluster, machines: list[StandIn
 
 
 def test_nothing_starts_without_a_sound_node(bed: SlurmCluster, machines: list[StandInHost]) -> None:
-    for machine in machines[1:]:
-        sick_device(machine)
-    code, said = checked(bed)
+    with ExitStack() as stack:
+        for machine, node in zip(machines[1:], bed.nodes[1:], strict=True):
+            sick_device(machine, node, stack)
+        code, said = checked(bed)
 
     assert code == 125, said
     assert "must be replaced, and no spare is left" in said
