@@ -81,8 +81,10 @@ def normal(found: dict[str, str]) -> dict[str, str]:
     """Return an environment without what differs from run to run, and without what mpirun itself sets."""
     port = int(found.get("MS_SCHED_PORT") or found.get("MASTER_PORT") or 0)
     values = {name: value for name, value in found.items() if not name.startswith(MPI_PREFIXES)}
+    # The chosen port can be the last of its range: the ports of the other ranks then leave it.
+    ports = {str(port + rank): f"PORT+{rank}" for rank in range(8)} if port else {}
     counted = {
-        name: re.sub(r"\b1[0-9]{4}\b", lambda match: f"PORT+{int(match[0]) - port}", value)
+        name: re.sub(r"\b[0-9]{5}\b", lambda match: ports.get(match[0], match[0]), value)
         for name, value in values.items()
     }
     return {name: value.replace(found["HCCL_TOOLS_RUN_DIR"], "RUN") for name, value in counted.items()}
