@@ -205,13 +205,13 @@ def _tied(
         for one in seen
     ]
     messages = {one.event.message.id for one in seen}
-    former = pod_events.of_former(seen)
+    former, of_rows = pod_events.of_former(seen), slurm_rows.Objections(sources, ends)
     own: list[Seen] = []
     others: list[Seen] = []
     for one in seen:
         why = _FORMER_POD if id(one) in former else jobs.objection(one, job, sources, messages)
         if one.event.message.id in slurm_rows.ROWS:
-            why = why or slurm_rows.objection(one, sources, ends)
+            why = why or of_rows.to(one)
         path, device = sources[one.event.file].path, one.place.device
         if one.place.rank is None and not why and theirs.has(path, device) and not ours.has(path, device):
             why = f"device {one.place.device} is that of a process of another job"
