@@ -141,7 +141,7 @@ def _built(
     tried = attempts.of(seen, sources)
     seen, earlier = _of_last_attempt(seen, tried)
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
-    job = job._replace(others=job.others | others)
+    job = job.beside(job.others | others)
     left_out_ids = set(map(id, left_out))
     own, apart = _tied(
         [one for one in seen if id(one) not in left_out_ids], job, sources, ends, (foreign or {}, known)
