@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.copies import server_copies, servers_again
 from hccl_tools.rules.registry import Finding
 from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import SHOW_POD, on_its_host
@@ -40,8 +41,12 @@ class Placed(NamedTuple):
 def mixed(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers of different super pods that alternate: one if few servers explain it."""
     pods = subject.table.super_pods or ()
+    listed_again = server_copies(subject).keys() | servers_again(subject).keys()  # HCC503 reports these.
     pod_of = {name: pod.super_pod_id for pod in pods for name in pod.server_ids}
-    of_each = [pod_of.get(server.server_id) for server in subject.table.servers]
+    of_each = [
+        None if index in listed_again else pod_of.get(server.server_id)
+        for index, server in enumerate(subject.table.servers)
+    ]
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return
