@@ -97,7 +97,8 @@ def test_a_super_pod_with_an_unknown_server_gets_the_one_of_the_list() -> None:
     assert errors(value, "a3")[0].hint == (
         'server 3 of server_list has "10.0.0.3", which is in no super pod: if this is the host of the job, '
         'write "10.0.0.3" here; if "10.0.0.30" is, write "10.0.0.30" in server 3, and if it replaced '
-        '"10.0.0.3", also its device_ips and super_device_ids there (`hccl-tools gen` on 10.0.0.30 prints them)'
+        '"10.0.0.3", also its device_ips and super_device_ids there '
+        "(`hccl-tools gen` on 10.0.0.30 prints them)"
     )
 
 
