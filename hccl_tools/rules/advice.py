@@ -209,7 +209,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip
     Instead: table
-    Hint: add the address, or omit the addresses of all devices; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
+    Hint: add the address: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
     """
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
@@ -222,7 +222,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
         for row in without if len(without) < len(server.rows) else ():
             yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
                           subject.device_path(row),
-                          f"add the address, or omit the addresses of all devices; {how(subject, row)}")  # fmt: skip
+                          f"add the address: {how(subject, row)}")  # fmt: skip
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.

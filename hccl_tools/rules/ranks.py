@@ -224,7 +224,8 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
             # The ranks are without a gap if the entry is that of a new server, and the old one is still there.
             remove = f"either it replaces {named_server(subject, seen)}: remove that server"
             left = len(servers) - len(stand_ins(subject))
-            hint = f'{remove}, and write "server_count": "{left}"; or both are in the job: {own}'
+            place = "" if index == seen + 1 else ", put this entry in its place"
+            hint = f'{remove}{place}, and write "server_count": "{left}"; or both are in the job: {own}'
     return Finding(
         f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
         subject.device_path(rows[0], "rank_id"),

@@ -88,7 +88,7 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                         kind, (f"{key}s have zeros, blanks or other signs beside their numbers", hint)
                     )
                 yield Finding(
-                    f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number),
+                    f"{key} {numbers.as_read(value, None)} is read as {number}", path, _right_number(subject, key, row, number),
                     right=right,
                     alike=alike.get(kind) if kind or right is not None else None,
                 )  # fmt: skip
