@@ -7,7 +7,9 @@ device_id, and the server_ids of a cluster follow each other: both show what is 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import repeat
+from operator import and_, sub
+from typing import TYPE_CHECKING, cast
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -15,7 +17,8 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.registry import Finding, shared
-from hccl_tools.rules.value_order import DEVICE_BITS, number_at_end
+from hccl_tools.rules.server_places import host_numbers
+from hccl_tools.rules.value_order import DEVICE_BITS, number_at_end, super_device_numbers
 from hccl_tools.table.addresses import is_private, packed
 
 if TYPE_CHECKING:
@@ -51,9 +54,14 @@ def lost_sdid_digits(subject: Subject) -> dict[int, LostDigits]:
     table, texts = subject.table, subject.table.columns.get("super_device_id")
     if texts is None or table.format != "1.2" or not subject.damaged.isdisjoint(_READ):
         return {}
+    numbers, devices = super_device_numbers(subject), table.device_numbers
+    if None not in numbers and [*map(and_, cast("list[int]", numbers), repeat(DEVICE_BITS))] == devices:
+        return {}
     found = dict[int, LostDigits]()
     for index, server in enumerate(table.servers):
-        own = [(texts[row], table.device_numbers[row]) for row in server.rows]
+        if not server.rows or _is_of(texts[server.rows[0]], devices[server.rows[0]]):
+            continue
+        own = [(texts[row], devices[row]) for row in server.rows]
         if len(own) < _LEAST_DEVICES or any(_is_of(text, device) for text, device in own):
             continue
         for end, whole in _ENDS.items():
@@ -139,6 +147,9 @@ def _all_names(subject: Subject) -> Finding | None:
 
 
 def _lost_name(subject: Subject) -> tuple[int, str] | None:
+    hosts = host_numbers(subject)
+    if hosts is not None and len({*map(sub, hosts, range(len(hosts)))}) == 1:
+        return None  # They follow each other.
     names = [server.server_id for server in subject.table.servers]
     ends = [number_at_end(name) for name in names]
     if len(names) < _LEAST_ADDRESSES or None in ends or not subject.damaged.isdisjoint(_READ):

@@ -96,7 +96,10 @@ def reported_blanks(subject: Subject) -> frozenset[str]:
 def _is_refused_before(subject: Subject, rows: Sequence[int]) -> bool:
     """Whether HCC401 or HCC402 reports a device_ip of a server, so that its set of devices with an address follows."""
     ips, owner, refused = subject.table.device_ips, subject.table.server_of_row, refused_values(subject)
-    return any(ips[row] in refused[owner[row]] or not isinstance(ips[row], str | None) for row in rows)
+    is_refused = subject.product.needs_device_ip == "always" and subject.table.format != "group_list"
+    return any(
+        ips[row] in refused[owner[row]] or (is_refused and not isinstance(ips[row], str)) for row in rows
+    )
 
 
 @shared

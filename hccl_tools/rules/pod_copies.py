@@ -6,6 +6,7 @@ and the servers that are in none say what belongs there.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -42,6 +43,8 @@ class CopiedPod(NamedTuple):
 @shared
 def copied_pod(subject: Subject) -> CopiedPod | None:
     """Return the entry that lists the servers of another one; None unless this alone explains each server that is listed twice or never."""
+    if not _are_repeated(subject):
+        return None
     pods, rest = listed_pods(subject), unplaced(subject)
     if unknown_servers(subject) or servers_of_another_kind(subject) or len(rest) != len({*rest}):
         return None
@@ -61,6 +64,13 @@ def copied_pod(subject: Subject) -> CopiedPod | None:
     if rest and is_earlier and not is_later:
         first, copy = copy, first
     return CopiedPod(pods[copy], pods[first], bool(rest) and is_later != is_earlier, rest)
+
+
+@shared
+def _are_repeated(subject: Subject) -> bool:
+    """Return whether a server is listed twice in super_pod_list."""
+    names = [*chain.from_iterable(pod.server_ids for pod in listed_pods(subject))]
+    return len({*names}) < len(names)
 
 
 def _are_in_order(subject: Subject, pods: list[ListedPod], at: int, rest: list[str]) -> bool:
@@ -117,6 +127,8 @@ def _one_of_two(subject: Subject, found: CopiedPod) -> str:
 @shared
 def named_twice(subject: Subject) -> Finding | None:
     """Return the finding on the only server that is listed twice in super_pod_list, if one server is in no super pod."""
+    if not _are_repeated(subject):
+        return None
     rest, again = unplaced(subject), list[tuple[ListedPod, int]]()
     if len(rest) != 1 or unknown_servers(subject) or servers_of_another_kind(subject):
         return None

@@ -43,10 +43,9 @@ def mixed(subject: Subject) -> Iterator[Finding]:
     pods = subject.table.super_pods or ()
     listed_again = server_copies(subject).keys() | servers_again(subject).keys()  # HCC503 reports these.
     pod_of = {name: pod.super_pod_id for pod in pods for name in pod.server_ids}
-    of_each = [
-        None if index in listed_again else pod_of.get(server.server_id)
-        for index, server in enumerate(subject.table.servers)
-    ]
+    of_each = [pod_of.get(server.server_id) for server in subject.table.servers]
+    for index in listed_again:
+        of_each[index] = None
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return
