@@ -30,6 +30,8 @@ _READ = frozenset({"device_id", "server_id", "super_device_id"})
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
 #: The fewest devices whose numbers show a lost digit, and the fewest servers whose names do, by the network or by their order.
 _LEAST_DEVICES, _LEAST_ADDRESSES, _LEAST_NAMES, _LEAST_ORDER = 2, 2, 3, 4
+#: The second digits of the addresses of private networks that begin with 1 and are addresses without it.
+_SECOND_DIGITS = ("7", "9")
 _ENDS: dict[str, Callable[[str, str], str]] = {
     "last": lambda text, digit: text + digit,
     "first": lambda text, digit: digit + text,
@@ -130,9 +132,11 @@ def name_without_digit(subject: Subject) -> Finding | None:
 
 def _all_names(subject: Subject) -> Finding | None:
     """Return the finding on public addresses of which each is that of a private network with the digit 1 before it."""
-    names = [server.server_id for server in subject.table.servers]
-    if not subject.damaged.isdisjoint(_READ) or not all(name[:1] in ("7", "9") for name in names):
+    if not subject.damaged.isdisjoint(_READ) or not subject.table.servers[0].server_id.startswith(
+        _SECOND_DIGITS
+    ):
         return None
+    names = [server.server_id for server in subject.table.servers]
     for name in names:
         own, whole = packed(name), packed(f"1{name}")
         if own is None or whole is None or is_private(own) or not is_private(whole):

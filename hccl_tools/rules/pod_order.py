@@ -41,14 +41,13 @@ class Placed(NamedTuple):
 def mixed(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers of different super pods that alternate: one if few servers explain it."""
     pods = subject.table.super_pods or ()
-    listed_again = server_copies(subject).keys() | servers_again(subject).keys()  # HCC503 reports these.
     pod_of = {name: pod.super_pod_id for pod in pods for name in pod.server_ids}
     of_each = [pod_of.get(server.server_id) for server in subject.table.servers]
-    for index in listed_again:
-        of_each[index] = None
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return
+    for index in server_copies(subject).keys() | servers_again(subject).keys():
+        of_each[index] = None  # HCC503 reports it.
     # HCC525 names a server without a super pod.
     renamed = renamed_in_pods(subject)  # HCC503 reports these.
     placed = [
