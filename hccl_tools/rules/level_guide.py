@@ -9,6 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import absent_devices
+from hccl_tools.rules.entries_again import entries_again
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
@@ -79,6 +80,8 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     """
     if half_again(subject):
         return  # HCC204 reports it.
+    if entries_again(subject):
+        return  # HCC203 or HCC204 reports them.
     is_reported = counted_once(subject) is not None  # By HCC204, too.
     local_ids = local_numbers(subject)
     device_ids = right_devices(subject)

@@ -21,6 +21,7 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
+from hccl_tools.rules.entries_again import are_counted_once, entries_again, of_entries
 from hccl_tools.rules.moved_entries import exchanged, with_address_as_id
 from hccl_tools.rules.numbers import all_read_wrong, decimal_hint, is_sloppy
 from hccl_tools.rules.rank_order import (
@@ -157,6 +158,10 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return
     if half_again(subject):
         return  # HCC204 reports it.
+    if entries_again(subject):
+        if not are_counted_once(subject):  # Else HCC204 reports them.
+            yield of_entries(subject)
+        return
     if restarts(subject) and not server_copies(subject):
         yield from restarted_servers(subject)
         return

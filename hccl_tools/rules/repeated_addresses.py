@@ -276,7 +276,8 @@ def _repeated_entry(subject: Subject, row: int, seen: int) -> Finding:
             f"{how_device(subject, index, number)} shows"
         )
     elif not absent and len(server.rows) - 1 in WHOLE_MACHINES:
-        hint = "remove it, and number the ranks without a gap"
+        more = "" if table.format == "group_list" else ", and number the ranks without a gap"
+        hint = f"remove it{more}"
     related = (Related(subject.device_path(seen), "the first of the two"),)
     return Finding(message, subject.device_path(row), hint, related)
 
