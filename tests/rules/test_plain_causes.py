@@ -69,3 +69,48 @@ def test_a_spare_takes_the_place_of_the_server_that_it_replaces() -> None:
     assert 'remove that server, put this entry in its place, and write "server_count": "4"' in hint
     value["server_list"][1] = value["server_list"].pop()
     assert "HCC610" not in {rule for rule, _, _ in found(value, "910a")}
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("0/0", ("0/0",)),
+        ("0/0,0/1", ("0/0", "0/1")),
+        ("0/0 0/1", None),
+        ("", None),
+        ("eth0", None),
+        ("[0/0]", None),
+    ],
+)
+def test_a_port_that_is_a_string_is_corrected_if_it_is_certain(
+    text: str, right: tuple[str, ...] | None
+) -> None:
+    value = table("2.0", 2, 8)
+    value["rank_list"][3]["level_list"][0]["rank_addr_list"][0]["ports"] = text
+
+    (one,) = validate(value).findings
+
+    assert one.rule.id == "HCC112"
+    assert one.right == right
+
+
+@pytest.mark.parametrize("servers", [1, 4])
+def test_a_super_pod_list_in_a_server_is_missing_in_the_table(servers: int) -> None:
+    value = table("1.2", servers, 8)
+    value["server_list"][-1]["super_pod_list"] = value.pop("super_pod_list")
+
+    messages = [message for rule, message, _ in found(value, "a3") if rule == "HCC617"]
+
+    assert len(messages) == 1
+    assert messages[0].endswith("beside server_list, which has no super_pod_list")
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_a_node_that_is_missing_beside_its_count_is_one_finding(nodes: int) -> None:
+    value = table("2.0", nodes, 8)
+    del value["rank_list"][:8]
+
+    ((rule, message, _),) = found(value, "a5")
+
+    assert rule == "HCC204"
+    assert "no device has ranks 0-7" in message
