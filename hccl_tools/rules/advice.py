@@ -22,6 +22,7 @@ from hccl_tools.rules.commands import address_query, how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.server_places import displaced_addresses
 from hccl_tools.rules.spelling import misspelt
 from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
 
@@ -415,6 +416,8 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
         if server.rows
     ):
         return  # HCC205 reports servers with mixed ranks.
+    if displaced_addresses(subject) is not None:
+        return  # HCC633 reports servers with the devices of others, which another order does not put right.
     lowest = [min((ranks[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:

@@ -114,3 +114,21 @@ def test_a_node_that_is_missing_beside_its_count_is_one_finding(nodes: int) -> N
 
     assert rule == "HCC204"
     assert "no device has ranks 0-7" in message
+
+
+@pytest.mark.parametrize("servers", [4, 8])
+def test_servers_with_the_devices_of_each_other_are_not_only_reordered(servers: int) -> None:
+    value = table("1.0", servers, 8)
+    first, second = value["server_list"][:2]
+    first["device"], second["device"] = second["device"], first["device"]
+
+    assert {rule for rule, _, _ in found(value, "910a")} == {"HCC633"}
+
+
+def test_an_address_without_a_dot_is_asked_of_the_host() -> None:
+    value = table("2.0", 2, 8)
+    for rank in value["rank_list"][8:]:
+        address = rank["level_list"][0]["rank_addr_list"][0]
+        address["addr"] = address["addr"].replace(".", "", 1)
+
+    assert all("`hccl-tools gen` on the host of the rank" in hint for _, _, hint in found(value, "a5"))
