@@ -22,7 +22,7 @@ _BY_SHELL = r"""'[^']*'(?:"'"'[^']*')*"""
 #: A command in backquotes, in which a name with a backquote is quoted for the shell.
 _IN_BACKQUOTES = r"(?<![A-Za-z0-9_./'-])`(?:" + _BY_SHELL + r"|[^`'])+`(?![A-Za-z0-9_/-])"
 #: What stands for these signs in such a command while its line is broken: it is one word then.
-_MARKS = {" ": "\0", "'": "\1", "`": "\2"}
+_SIGNS, _MARKS = " '`", "\0\1\2"
 _QUOTED = r"(?<![^\s(=])'[^']+'"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
@@ -44,7 +44,8 @@ _NEXT = "next: "
 #: at its first use, as it takes 2 ms.
 _CHINESE_STOP = "。"
 _CHINESE_WORD = (
-    rf"(?<!\s)(\s*)((?:`[^`]+`|{_QUOTED}|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    r"(?<!\s)(\s*)((?:`[^`]+`|" + _QUOTED + "|"
+    r"[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
@@ -149,12 +150,12 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
             current, used = indent + word, columns - room + size
         else:
             current, used = current + space + word, used + len(space) + size
-    signs = str.maketrans({mark: sign for sign, mark in _MARKS.items()})
+    signs = str.maketrans(_MARKS, _SIGNS)
     return [one.translate(signs) for one in (*lines, current)]
 
 
 def _as_word(command: re.Match[str]) -> str:
-    return f"`{command[0][1:-1].translate(str.maketrans(_MARKS))}`"
+    return "`" + command[0][1:-1].translate(str.maketrans(_SIGNS, _MARKS)) + "`"
 
 
 def _parted(body: str) -> tuple[str, str]:
