@@ -19,10 +19,14 @@ _NARROWEST = 20
 _STYLE = "\x1b\\[[0-9;]*m"
 #: A text as shlex.quote writes it.
 _BY_SHELL = r"""'[^']*'(?:"'"'[^']*')*"""
-#: A command in backquotes, in which a name with a backquote is quoted for the shell.
+#: A command in backquotes, with texts that are quoted for the shell.
 _IN_BACKQUOTES = r"(?<![A-Za-z0-9_./'-])`(?:" + _BY_SHELL + r"|[^`'])+`(?![A-Za-z0-9_/-])"
 #: What stands for these signs in such a command while its line is broken: it is one word then.
-_SIGNS, _MARKS = " '`", "\0\1\2"
+_SIGNS, _MARKS = " '", "\0\1"
+#: What stands for a command with a name that has a backquote.
+_NAMED = "\2"
+#: A longer line is not broken: it has a text of a file that is shown whole.
+_LONGEST = 1000
 _QUOTED = r"(?<![^\s(=])'[^']+'"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
@@ -117,8 +121,9 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
 
     A word or a command that is longer stays whole, so that it can be copied: the terminal continues it on the
     next line, and copies it without a line break. A command is in backquotes, or follows ``next:``, or is a
-    program with all behind it after a colon. Lines that quote a log or a file stay as they are, as does every
-    line if ``columns`` is ``None``. A line with a Chinese full stop is broken between characters.
+    program with all behind it after a colon. Lines that quote a log or a file, or name something with a
+    backquote, stay as they are, as does every line if ``columns`` is ``None``. A line with a Chinese full
+    stop is broken between characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.
@@ -126,15 +131,15 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     >>> wrapped("  help: see `hccl-tools validate t.json`, then start", 30)
     ['  help: see `hccl-tools validate t.json`,', '    then start']
     """
-    if columns is None or cells(line) <= columns or re.match(_QUOTE, line):
+    if columns is None or cells(line) <= columns or len(line) > _LONGEST or re.match(_QUOTE, line):
         return [line]
     body = line.lstrip(" ")
     lead = line[: len(line) - len(body)]
+    as_words = re.sub(_IN_BACKQUOTES, _as_word, body)
     # Other backquotes are those of a name: where a command begins and ends is then not known.
-    if body.startswith(_NEXT) or ("`" in body and "`" in re.sub(_IN_BACKQUOTES, "", body)):
+    if body.startswith(_NEXT) or _NAMED in as_words or "`" in re.sub("`[^`]*`", "", as_words):
         return [line]
-    body = re.sub(_IN_BACKQUOTES, _as_word, body)
-    body, command = _parted(body)
+    body, command = _parted(as_words)
     if indent is None:
         indent = lead + "  "
     room = columns - cells(indent)
@@ -155,7 +160,8 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
 
 
 def _as_word(command: re.Match[str]) -> str:
-    return "`" + command[0][1:-1].translate(str.maketrans(_SIGNS, _MARKS)) + "`"
+    inside = command[0][1:-1]
+    return _NAMED if "`" in inside else "`" + inside.translate(str.maketrans(_SIGNS, _MARKS)) + "`"
 
 
 def _parted(body: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned
+from tests.support.growth import least
 
 TEXT = st.text(st.sampled_from("ab `节　é-\x1b"), max_size=60).map(
     lambda text: text.replace("\x1b", "\x1b[1m")
@@ -164,6 +165,13 @@ def test_no_name_breaks_a_command(names: list[str], before: str, columns: int) -
     for behind in ("compares all of them", "比较所有的表。"):
         shown = screen.wrapped(f"  help: {before} is one table; `{command}` {behind}", columns)
         assert any(command in line for line in shown), shown
+
+
+def test_a_long_text_of_a_file_takes_linear_time() -> None:
+    def taken(number: int) -> float:
+        return least(lambda: screen.wrapped('error: "' + '\\"' * number, 80))
+
+    assert taken(200_000) < 4 * taken(100_000) + 0.01
 
 
 def test_an_apostrophe_does_not_keep_a_line_together() -> None:
