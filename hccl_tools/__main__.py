@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from _thread import RLock
 from importlib import import_module
@@ -24,6 +25,11 @@ class _LoadedOnUse(ModuleType):
     """A module that is loaded when a name in it is first used, and is then like any other."""
 
     _lock = RLock()
+
+    def __init__(self, name: str, **known: object) -> None:
+        """Begin with names that need no loading."""
+        super().__init__(name)
+        vars(self).update(known)
 
     def __getattr__(self, name: str) -> object:
         """Load the module for a name; `from` asks for the path of a package first."""
@@ -46,6 +52,8 @@ def prepare() -> None:
     atexit.register(gc.freeze)
     # click imports it for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB.
     sys.modules.setdefault("inspect", _LoadedOnUse("inspect"))
+    # click's uuid asks it for the name of the system; a dozen patterns, 1 ms.
+    sys.modules.setdefault("platform", _LoadedOnUse("platform", system=lambda: os.uname().sysname))
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:

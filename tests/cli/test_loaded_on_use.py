@@ -39,3 +39,16 @@ def test_inspect_is_loaded_by(use: str) -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_platform_is_loaded_only_for_more_than_the_name_of_the_system() -> None:
+    program = (
+        "import platform; first = platform.system(); assert '__file__' not in vars(platform)\n"
+        "assert platform.machine(); assert '__file__' in vars(platform)\n"
+        "assert platform.system() == first == 'Linux'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PREPARED + program], capture_output=True, text=True, check=False, timeout=LONG
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
