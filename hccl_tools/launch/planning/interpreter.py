@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: The metadata of installed distributions in site-packages, which importlib.metadata reads too.
 _INSTALLED = r"([A-Za-z_-]+)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
-#: The frameworks in each package: mindspore-ascend and mindspore-gpu are MindSpore's older names. Paddle finds
-#: NPUs by its plug-in, the NPU build of older versions without it.
+#: The frameworks in each package: mindspore-ascend and mindspore-gpu are MindSpore's older names. Paddle
+#: finds NPUs by its plug-in, the NPU build of older versions without it.
 _FRAMEWORKS_OF = {
     "mindspore": ("mindspore",),
     "mindspore_ascend": ("mindspore",),
