@@ -17,6 +17,7 @@ import pytest
 from hccl_tools import zh
 from hccl_tools.document.other_content import recognise
 from hccl_tools.formats.kubernetes import tables
+from hccl_tools.notation.screen import wrapped
 from hccl_tools.programs import ssh
 from hccl_tools.rules import table_file
 from tests.support.import_graph import MODULES, tree_of
@@ -104,10 +105,6 @@ REVIEWED = {
     ("hccl_tools.document.places_in_text", "number"): "digits",
     ("hccl_tools.rules.doubled_keys", "device"): "digits",
     ("hccl_tools.document.places_in_text", "place"): "digits, and -c with a digit",
-    (
-        "hccl_tools.formats.kubernetes.config_maps",
-        "key",
-    ): "letters, digits, dots and hyphens, as its pattern says",
     ("hccl_tools.formats.kubernetes.config_maps", "name or 'NAME'"): "letters, digits, dots and hyphens",
     ("hccl_tools.formats.kubernetes.config_maps", "where"): "an option with letters, digits and hyphens",
     ("hccl_tools.programs.lookup", "_PIP"): "quoted where it is made",
@@ -240,6 +237,43 @@ def test_every_value_in_a_command_is_quoted_or_was_reviewed() -> None:
 
     assert unquoted - REVIEWED.keys() == set()
     assert REVIEWED.keys() - unquoted == set()
+
+
+_NEW_FILE = "x/t.new.json"
+#: A command that writes the new file.
+_WRITING = re.compile(
+    rf"(?:^|: |; )((?:LC_ALL=C )?(?:sed|cut|tail|tr|base64|iconv|python3) .* > {_NEW_FILE})"
+)
+
+
+def _with_files(node: ast.expr) -> str | None:
+    """Return the text of an expression with the names of both files; None for one without them."""
+    if isinstance(node, ast.Name) and node.id == "FILES":
+        return f"x/t.json > {_NEW_FILE}"
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        left, right = _with_files(node.left), _with_files(node.right)
+        return None if left is None or right is None else left + right
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_with_files(part) or "7" for part in node.values)
+    return _with_files(node.value) if isinstance(node, ast.FormattedValue) else None
+
+
+def test_no_width_of_a_screen_breaks_a_command_that_writes_a_file() -> None:
+    """The second line would be a command as well: the path of a file that others have made."""
+    nodes = (
+        node for path in MODULES.values() for node in ast.walk(tree_of(path)) if isinstance(node, ast.expr)
+    )
+    texts = {text for node in nodes if (text := _with_files(node)) and _NEW_FILE in text}
+    commands = {text: found[1] for text in texts if (found := _WRITING.search(text))}
+
+    assert len(commands) > 40
+    for text, command in commands.items():
+        hint = text if not text.startswith(command) else f"remove these signs, which no table has: {text}"
+        for columns in range(20, 121):
+            lines = wrapped(f"  = help: {hint}", columns)
+            assert any(command in line for line in lines), (columns, lines)
 
 
 @pytest.mark.parametrize("host", ["$(id)", "a b"])

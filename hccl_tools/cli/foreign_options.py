@@ -110,7 +110,7 @@ ANSWERS = (
     _answer(
         "validate",
         "-o --output --output-file",
-        "a report: `hccl-tools validate -f json FILE > report.json`; a corrected table: copy FILE, then type "
+        "a report: `hccl-tools validate -f json FILE > REPORT`; a corrected table: copy FILE, then type "
         "`hccl-tools validate --fix --write COPY`",
     ),
     _answer("validate", "--statistics --stats", "the last line has the numbers; `-f json` has each finding"),

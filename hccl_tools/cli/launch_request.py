@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -41,6 +41,7 @@ from hccl_tools.launch.model.request import ProgramKind
 _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
 #: The time limit for asking all hosts.
 PREFLIGHT_SECONDS = 60.0
+_Record = TypeVar("_Record", StartChoice, Variables, TableChoice, Hosts, Devices, Watch, Part)
 
 
 def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
@@ -52,29 +53,36 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
     engine = engine_of(options, click.get_current_context())
     hosts, devices = _size(options)
     return LaunchRequest(
-        _program(options, own_python=own_python),
-        _table(options),
-        hosts,
-        devices,
-        StartChoice(
-            _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
+        program=_program(options, own_python=own_python),
+        table=_table(options),
+        hosts=hosts,
+        devices=devices,
+        start=_filled(
+            StartChoice,
+            options,
+            method=_start(options, engine),
+            engine=engine,
             preflight=_has_preflight(options),
             engine_reason=_engine_reason(options),
-            require_key=options["require_key"],
         ),
-        Variables(
-            _environment(options["env"], options["env_file"]),
-            keep_mpi=options["keep_mpi"],
-            pass_table=options["pass_table"],
-            buffered=options["buffered"],
+        variables=_filled(
+            Variables,
+            options,
+            assigned=_environment(options["env"], options["env_file"]),
             export=tuple(options["export"]),
             export_defaults=not options["no_export"],
         ),
-        _logs(options),
-        _watch(options),
-        Part(options["run_dir"], options["restart"]) if options["run_dir"] is not None else None,
-        _typed_options(options),
-    )  # fmt: skip
+        logs=_logs(options),
+        watch=_watch(options),
+        part=_filled(Part, options) if options["run_dir"] is not None else None,
+        typed_options=_typed_options(options),
+    )
+
+
+def _filled(record: type[_Record], options: dict[str, Any], **derived: Any) -> _Record:
+    """Return a record of the request: ``derived``, and else the option that is named as its field is."""
+    own = {name: options[name] for name in record._fields if name in options}
+    return record(**{**own, **derived})
 
 
 def _typed_options(options: dict[str, Any]) -> tuple[str, ...]:
@@ -86,12 +94,11 @@ def _typed_options(options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _table(options: dict[str, Any]) -> TableChoice:
-    return TableChoice(
-        options["rank_table"],
-        no_table=options["no_table"],
-        product=options["product"],
+    return _filled(
+        TableChoice,
+        options,
+        file=options["rank_table"],
         ignore=ignored_rules(options),
-        wait=options["wait"],
         local_check=not options["no_local_check"],
         # The launcher of the whole job has left them out of the table that it sends.
         exclude=options["exclude"] if options["run_dir"] is None else (),
@@ -99,8 +106,14 @@ def _table(options: dict[str, Any]) -> TableChoice:
 
 
 def _logs(options: dict[str, Any]) -> Logs:
-    mode, tail = _log_mode(options["log_mode"]), _tail(options["tail"])
-    return Logs(options["log_dir"], mode, options["log_file"], options["flat_logs"], tail, options["stdin"])
+    return Logs(
+        dir=options["log_dir"],
+        mode=_log_mode(options["log_mode"]),
+        file=options["log_file"],
+        flat=options["flat_logs"],
+        tail=_tail(options["tail"]),
+        stdin_rank=options["stdin"],
+    )
 
 
 def _watch(options: dict[str, Any]) -> Watch:
@@ -117,24 +130,12 @@ def _watch(options: dict[str, Any]) -> Watch:
             hint="leave one out: a thread in the ranks' Python writes the dumps of the recorder",
         )
     by_default = options["hang_timeout"] is not None and not options["no_faulthandler"]
-    return Watch(
-        options["grace"],
-        options["timeout"],
-        options["early_exit_warn"] or None,
-        options["hang_warn"] or None,
-        options["on_log_error"],
-        options["notify"],
-        options["max_restarts"],
-        options["host_timeout"],
-        options["hang_timeout"],
-        options["faulthandler"] or by_default or options["flight_recorder"],
-        options["evidence_timeout"],
-        options["flight_recorder"],
-        options["restart_delay"],
-        options["restart_on"],
-        options["restarts_per_hour"],
-        options["progress"],
-        options["join_timeout"],
+    return _filled(
+        Watch,
+        options,
+        early_exit_warn=options["early_exit_warn"] or None,
+        hang_warn=options["hang_warn"] or None,
+        faulthandler=options["faulthandler"] or by_default or options["flight_recorder"],
     )
 
 
@@ -251,16 +252,15 @@ def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
     ranks, node_count = _ranks_and_machines(
         options["count"], per_node, _nodes(options["node_count"]), len(ips)
     )
-    hosts = Hosts(
-        ips, node_count, options["node_rank"], options["server"], *_master(options), options["all_here"]
-    )
-    devices = Devices(
-        ranks,
-        per_node,
-        options["devices"],
+    address, port = _master(options)
+    hosts = _filled(Hosts, options, ips=ips, node_count=node_count, master_address=address, start_port=port)
+    devices = _filled(
+        Devices,
+        options,
+        ranks=ranks,
+        per_node=per_node,
+        listed=options["devices"],
         all_visible=options["per_node"] in _ALL_VISIBLE,
-        ignore_visible=options["ignore_visible"],
-        max_ranks=options["max_ranks"],
     )
     return hosts, devices
 

@@ -11,7 +11,7 @@ import re
 from typing import Literal
 
 from hccl_tools.document import places_in_text
-from hccl_tools.notation.hint import FILES
+from hccl_tools.notation.hint import FILES, unused
 from hccl_tools.notation.look_alikes import look_alike
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -109,10 +109,6 @@ _PADDED_VALUE = re.compile(r":[ \t]*0[0-9]+\b")
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07\u300c\u300d"
 _KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
-#: How to extract the table from a ConfigMap.
-KUBERNETES_HINT = (
-    "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
-)
 _FROM_PYTHON = (
     "python3 -I -c 'import ast, json, sys; "
     "json.dump(ast.literal_eval(sys.stdin.read().lstrip(chr(65279))), sys.stdout, indent=4)' < " + FILES
@@ -148,11 +144,17 @@ def stray(state: ParserState) -> JsonError:
     return JsonError("other", message, hint, state.at)
 
 
+def kubernetes_hint() -> str:
+    """Return how to extract the table from a ConfigMap of which nothing is known."""
+    command = "kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}'"
+    return f"extract the table: {command} > {unused('hccl.json')}"
+
+
 def _kubernetes(state: ParserState) -> JsonError | None:
     if state.opener or not _KUBERNETES.match(state.text):
         return None
     message = "this is a Kubernetes object in YAML; the rank table is the value of one of its data keys"
-    return JsonError("Kubernetes object", message, KUBERNETES_HINT, state.at)
+    return JsonError("Kubernetes object", message, kubernetes_hint(), state.at)
 
 
 def _beginning(rest: str) -> str:

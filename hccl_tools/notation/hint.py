@@ -50,11 +50,14 @@ def file_here(name: str, usual: str) -> str:
     return quote(unused(name)) if name and name[0] not in ".-" and "/" not in name else unused(usual)
 
 
-def unused(path: str) -> str:
+def unused(path: str, *, beside: str = "") -> str:
     """Return a path that a command in a hint may write to: with a number before its ending if it exists.
 
     A redirection of the shell replaces a file without a word, and also what a link of an archive leads to.
+
+    Args:
+        beside: The name of another file that commands of the same hint write.
     """
     stem, ending = os.path.splitext(path)  # noqa: PTH122  (pathlib is not loaded for it)
     numbered = (f"{stem}.{number}{ending}" for number in range(2, _MOST_NUMBERED))
-    return next((name for name in (path, *numbered) if not os.path.lexists(name)), "NEW")
+    return next((name for name in (path, *numbered) if name != beside and not os.path.lexists(name)), "NEW")

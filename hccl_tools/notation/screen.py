@@ -24,9 +24,14 @@ _WORD = rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)"
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
 _COMMAND = (
     r"[:;] (?=hccl-tools [a-z]|(?:sudo|kubectl|scancel|srun|hccn_tool|chmod|chown|ssh-copy-id) \S"
-    r"|(?:python3|sed|cut) \S"
+    r"|(?:python3|(?:LC_ALL=C )?sed|cut|iconv|base64|git) \S"
     r"|ssh -|export \w+=)"
 )
+#: A sign of the shell that only a command has: whatever its program is, the command begins after the colon or
+#: semicolon before it.
+_REDIRECTION = r" [<>|] \S"
+#: What is quoted in a line, also by shlex.quote: the beginning of a command is not looked for in it.
+_PASSAGE = r"""`[^`]+`|(?<![^\s(=])'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*\""""
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
@@ -140,9 +145,24 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Return what is before a command that is not in backquotes, and that command, which may be ""."""
-    found = re.compile(_COMMAND).search(body, body.rfind("`") + 1)
-    return (body[: found.end()], body[found.end() :]) if found else (body, "")
+    """Return what is before a command that is not in backquotes, and that command, which may be "".
+
+    A command must not be broken: its second line would be a command as well, perhaps the path of a file that
+    others have made.
+    """
+    plain = re.sub(_PASSAGE, lambda passage: "'" * len(passage[0]), body)
+    # A single quote in a sentence can hide the beginning: the text itself counts as well.
+    start = min(_start(plain), _start(body, body.rfind("`") + 1))
+    return body[:start], body[start:]
+
+
+def _start(text: str, least: int = 0) -> int:
+    """Return where the first command begins from a place on; the length of the text without one."""
+    starts = [found.end() for found in [re.compile(_COMMAND).search(text, least)] if found]
+    if redirection := re.compile(_REDIRECTION).search(text, least):
+        before = max(text.rfind(mark, least, redirection.start()) for mark in (": ", "; "))
+        starts.append(before + 2 if before >= 0 else least)
+    return min(starts, default=len(text))
 
 
 def fitted(text: str, columns: int | None) -> str:

@@ -91,7 +91,8 @@ def _what_to_do(report: Report, table: TableText) -> dict[str, str] | None:
     """Return the hints, by rule, on a table whose remedy is not in the table alone; None for other tables."""
     value = None if report.document is None else report.document.value
     if isinstance(value, str):
-        program, file = "import json, sys; print(json.load(sys.stdin))", unused("table.json")
+        program = "import json, sys; print(json.load(sys.stdin))"
+        file = unused("table.json", beside=table.origin.extracted)
         return {
             "HCC110": f"write its text to a file: {table.origin.extract}; decode that: "
             f"python3 -I -c '{program}' < {table.origin.extracted} > {file}; "

@@ -345,7 +345,9 @@ def test_a_copy_of_a_table_that_is_not_complete_is_fetched_again(
     assert done.code == 1
     assert f"note: {name} is a copy of a ConfigMap and does not change" in done.err
     assert "HCC110" not in done.out
-    assert f"kubectl get configmap -n train rings-config-job -o {name[3:]} > {name};" in done.out
+    # A new file: a kubectl that fails leaves the old one.
+    command = f"kubectl get configmap -n train rings-config-job -o {name[3:]} > cm.2.{name[3:]};"
+    assert command in done.out
     assert "to correct the table" not in done.out
     assert "1 error: HCCL waits 30 minutes for this table" in done.out
 
@@ -364,6 +366,40 @@ def test_a_table_that_is_encoded_twice_is_decoded_after_it_is_taken_out(
     assert "to correct the table" not in out
     subprocess.run(["sh", "-c", decode.replace("python3", sys.executable, 1)], cwd=tmp_path, check=True)
     assert json.loads((tmp_path / "table.json").read_text()) == json.loads(GOOD)
+
+
+_TWICE = json.dumps(GOOD)
+_OBJECT = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}'
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        (("validate", "cm.json"), config_map(train__py=GOOD)),
+        (("validate", "--fix", "cm.json"), config_map(train__py=BAD)),
+        (("validate", "cm.json"), config_map(hccl__json=_TWICE)),
+        (("validate", "cm.json#table.json"), config_map(table__json=_TWICE)),
+        (("validate", "cm.json"), config_map(hccl__json='{"status":"initializing"}')),
+        (("validate", "cm.json"), _OBJECT),
+        (("validate", "cm.json"), "apiVersion: v1\nkind: Pod\n"),
+        (("show", "cm.json"), _OBJECT),
+    ],
+)
+def test_no_printed_command_writes_to_a_file_that_exists_or_twice_to_one(
+    command_line: CommandLine, typed: tuple[str, ...], text: str
+) -> None:
+    """A key of a ConfigMap must not choose which file of the current folder is replaced."""
+    for name in ("train.py", "hccl.json", "table.json"):
+        (command_line.folder / name).symlink_to("precious")
+    command_line.write("cm.json", text)
+
+    done = command_line(*typed)
+    line = next(line for line in (done.out + done.err).splitlines() if "kubectl get configmap" in line)
+    written = re.findall(r" > ([^\s;]+)", line)
+
+    assert written
+    assert len({*written}) == len(written)
+    assert not [name for name in written if (command_line.folder / name).is_symlink()]
 
 
 def test_a_table_beside_data_is_moved_into_it(command_line: CommandLine) -> None:

@@ -19,4 +19,5 @@ def test_a_command_of_a_hint_writes_to_a_file_that_does_not_exist(
 
     assert unused("t.new.json") == "t.new.3.json"
     assert unused("u.new.json") == "u.new.json"
+    assert unused("u.new.json", beside="u.new.json") == "u.new.2.json"
     assert file_here("t.new.json", "FILE") == "t.new.3.json"

@@ -136,6 +136,18 @@ def test_the_next_command_is_left_to_the_terminal_which_copies_it_whole(line: st
             "  help: type it with --ssh 'ssh -p PORT -i ~/.ssh/key' or so, in one go",
             "'ssh -p PORT -i ~/.ssh/key'",
         ),
+        (
+            "  help: keep these lines: LC_ALL=C sed -nE '3,8s/^: > //p' x/t.json > x/new.json",
+            "LC_ALL=C sed -nE '3,8s/^: > //p' x/t.json > x/new.json",
+        ),
+        (
+            "  help: it's UTF: any-program -f UTF-16 x/t.json > x/new.json; then `kubectl apply`",
+            "any-program -f UTF-16 x/t.json > x/new.json; then `kubectl apply`",
+        ),
+        (
+            """  help: "a: `" is its text: any-program 'it'"'"'s: > ' x/t.json > 'x/`.json'""",
+            """any-program 'it'"'"'s: > ' x/t.json > 'x/`.json'""",
+        ),
     ],
 )
 def test_no_line_ends_within_a_command_or_its_quotes(line: str, command: str) -> None:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.reading import is_stream
+from hccl_tools.notation.hint import file_here
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def extraction(data: bytes) -> str:
     key = key or "hccl.json"
     path = key.replace(".", "\\.")
     where = f" -n {space}" if space else ""
-    return f"kubectl get configmap{where} {name or 'NAME'} -o jsonpath='{{.data.{path}}}' > {key}"
+    command = f"kubectl get configmap{where} {name or 'NAME'} -o jsonpath='{{.data.{path}}}'"
+    return f"{command} > {file_here(key, 'hccl.json')}"
 
 
 def is_object(value: Any) -> bool:

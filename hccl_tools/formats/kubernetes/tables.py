@@ -11,13 +11,13 @@ from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import Origin
 from hccl_tools.document.document import Document
 from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
-from hccl_tools.document.reading import STDIN_SHOWN
-from hccl_tools.document.syntax_problem import KUBERNETES_HINT
+from hccl_tools.document.reading import STDIN_SHOWN, is_stream
+from hccl_tools.document.syntax_problem import kubernetes_hint
 from hccl_tools.errors import InputError
 from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
-from hccl_tools.notation.hint import FILES, file_here, with_places
+from hccl_tools.notation.hint import FILES, file_here, unused, with_places
 from hccl_tools.notation.phrases import and_more, count, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
@@ -226,10 +226,10 @@ def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
                 return Explanation(
                     message, (beside[0],), 'move the key into "data": in YAML, indent it below data:'
                 )
-            return Explanation("it is a Kubernetes ConfigMap without data", (), KUBERNETES_HINT)
+            return Explanation("it is a Kubernetes ConfigMap without data", (), kubernetes_hint())
         what = f'a Kubernetes object of kind "{kind[:40]}"' if kind else "a Kubernetes object"
         message = f"it is {what} without a ConfigMap that has data"
-        return Explanation(message, (), KUBERNETES_HINT)
+        return Explanation(message, (), kubernetes_hint())
     tables = _tables(entries)
     if tables:
         message = f"it is a Kubernetes ConfigMap; the rank table is the value of its key {_keys(tables)}"
@@ -268,7 +268,8 @@ def _fetch_command(entry: Entry, outer: Outer) -> str:
     """Return the command that fetches the ConfigMap of an entry again."""
     space = _namespace(entry)
     form = "yaml" if outer.document is None else "json"
-    return f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o {form} > {operand(outer.shown)}"
+    new = f"configmap.{form}" if outer.shown.startswith("<") or is_stream(outer.shown) else outer.shown
+    return f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o {form} > {operand(unused(new))}"
 
 
 def _extract(entry: Entry) -> str:

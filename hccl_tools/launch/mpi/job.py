@@ -120,22 +120,22 @@ def _found(
 def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
     under_launch = options.run_dir is not None
     return LaunchRequest(
-        Program(options.program, options.kind, options.python, own_python=True),
-        TableChoice(
-            options.rank_table,
+        program=Program(options.program, options.kind, options.python, own_python=True),
+        table=TableChoice(
+            file=options.rank_table,
             # The launcher has already looked for a table.
             no_table=options.no_table or (under_launch and options.rank_table is None),
             product=options.product,
             ignore=options.ignore,
             local_check=options.local_check and not under_launch,
         ),
-        Hosts(
+        hosts=Hosts(
             server=options.server,
             master_address=options.master_address,
             all_here=options.cpu and world.one_host,
         ),
-        Devices(ignore_visible=options.ignore_visible, max_ranks=sys.maxsize),
-        StartChoice(options.start, cpu=options.cpu),
+        devices=Devices(ignore_visible=options.ignore_visible, max_ranks=sys.maxsize),
+        start=StartChoice(method=options.start, cpu=options.cpu),
         part=Part(options.run_dir) if options.run_dir is not None else None,
     )
 

@@ -126,14 +126,14 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     argv = (sys.executable, *flags, *own_python.script(_CHILD.format(folder=folder))[1:])
     request = LaunchRequest(
-        Program(argv, "program", sys.executable),
-        wanted.table,
+        program=Program(argv, kind="program", python=sys.executable),
+        table=wanted.table,
         # Every start sets paddle's endpoints, so every job needs a port.
-        Hosts(start_port=_start_port(wanted)),
-        wanted.devices,
-        start,
-        wanted.variables,
-        wanted.logs,
+        hosts=Hosts(start_port=_start_port(wanted)),
+        devices=wanted.devices,
+        start=start,
+        variables=wanted.variables,
+        logs=wanted.logs,
     )
     try:
         prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())

@@ -181,7 +181,7 @@ class _Devices:
 
 def _read(path: str, command: str, kind: type[_T]) -> _T:
     name = shown_name(path)
-    hint = f"write it with `hccl-tools {command} ... -f json > {command}.json`"
+    hint = f"write it with `hccl-tools {command} ... -f json > FILE`"
     try:
         value = parse(read_file(path))
         if isinstance(value, dict) and value.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
