@@ -23,8 +23,10 @@ _OWN = f"{__package__}."
 def prepare() -> None:
     """Change how this process imports, before the command line is loaded."""
     sys.meta_path.insert(0, OwnModules)
-    # click imports it for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB.
-    sys.modules.setdefault("inspect", _LoadedOnUse("inspect"))
+    # click imports inspect for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB. Few
+    # commands use the others, which dataclasses and this package import.
+    for name in ("inspect", "copy", "shlex"):
+        sys.modules.setdefault(name, _LoadedOnUse(name))
     # click's uuid asks it for the name of the system; a dozen patterns, 1 ms.
     sys.modules.setdefault("platform", _LoadedOnUse("platform", system=lambda: os.uname().sysname))
 
