@@ -13,7 +13,7 @@ PACKAGE = Path(hccl_tools.__file__).parent
 #: The folders from the lowest layer to the highest; those of ``launch`` are listed one by one. A module
 #: beside the folders counts as one. A module imports from its own folder and from lower layers only.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("dropped_interrupt", "errors", "records", "version"),
+    ("dropped_interrupt", "errors", "imports", "records", "version"),
     ("own_python",),
     ("codec",),
     ("notation",),
