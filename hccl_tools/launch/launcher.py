@@ -6,6 +6,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools import load_part
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines, preflight
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.by_hand import ByHand
     from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
+    from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -128,9 +130,7 @@ class LocalJob:
     def hold_run(self) -> None:
         """Create and lock the run directory."""
         if self.request.watch.max_restarts:
-            from hccl_tools.launch.restart import Restarts  # noqa: PLC0415  (20 ms; few jobs restart)
-
-            self._restarts = Restarts(self.prepared, self.request)
+            self._restarts = load_part("launch.restart").Restarts(self.prepared, self.request)
         again = bool(self.request.part and self.request.part.restart)
         self._locks = _hold(self.prepared, self.request, again=again)
 
@@ -144,9 +144,7 @@ class LocalJob:
         """Start the processes, wait until the job ends, and return its exit code."""
         plan, controller = self.prepared.plan, self.controller
         _announce(plan, self._warnings, self.agent)
-        from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
-
-        outcome = supervisor.supervise(
+        outcome: Outcome = load_part(preflight.SUPERVISOR).supervise(
             engines.of(plan).processes(plan),
             run_dir=plan.run_dir,
             environment={
@@ -207,16 +205,14 @@ class LocalJob:
 
 def _by_hand() -> type[ByHand]:
     """Load the stages of a job whose command is typed on several hosts, which need to know of a refusal."""
-    from hccl_tools.launch.cluster.by_hand import ByHand  # noqa: PLC0415  (13 ms; several hosts, or a refusal)
-
-    return ByHand
+    stages: type[ByHand] = load_part("launch.cluster.by_hand").ByHand
+    return stages
 
 
 def _by_engine() -> type[ByEngine]:
     """Load the stages of a job whose hosts an engine starts."""
-    from hccl_tools.launch.cluster.by_engine import ByEngine  # noqa: PLC0415  (8 ms; with an engine only)
-
-    return ByEngine
+    stages: type[ByEngine] = load_part("launch.cluster.by_engine").ByEngine
+    return stages
 
 
 def _give_up(error: BaseException, lock: int) -> None:
@@ -280,17 +276,16 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    from hccl_tools.runs import table_lock  # noqa: PLC0415  (0.7 ms; a table that ranks on devices read)
-
-    return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
+    lock: int = load_part("runs.table_lock").take(data + part.encode(), prepared.plan.run_dir, os.environ)
+    return lock
 
 
 def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:
     """Connect to the launcher; return the request with the path of the table that the launcher sends."""
     os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
-    from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (7 ms; on other hosts only)
-
-    agent = AgentLink(os.environ, request.watch.host_timeout, request.watch.join_timeout)
+    agent: AgentLink = load_part("launch.cluster.agent").AgentLink(
+        os.environ, request.watch.host_timeout, request.watch.join_timeout
+    )
     if request.table.file != TABLE_FROM_LAUNCHER:
         return agent, request
     try:
