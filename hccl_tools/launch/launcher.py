@@ -144,7 +144,7 @@ class LocalJob:
         """Start the processes, wait until the job ends, and return its exit code."""
         plan, controller = self.prepared.plan, self.controller
         _announce(plan, self._warnings, self.agent)
-        outcome: Outcome = load_part(preflight.SUPERVISOR).supervise(
+        outcome: Outcome = load_part("launch.supervise.supervisor").supervise(
             engines.of(plan).processes(plan),
             run_dir=plan.run_dir,
             environment={

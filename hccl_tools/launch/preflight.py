@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = r"(?i)\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?"
 _LARGEST_YAML = 1 << 20
-#: The module of the stage after the start, which is loaded while hccn_tool answers.
-SUPERVISOR = "launch.supervise.supervisor"
 _REHEARSE, _SKIP = "to rehearse without NPUs add --cpu", "--preflight none starts without these checks"
 
 
@@ -141,7 +139,7 @@ class Preflight:
             environment = {**prepared.shared_environment, **self._typed}
             self._found = check(plan, environment, prepared.nodes)
             self._logs = os.path.dirname(plan.run_dir)
-        load_part(SUPERVISOR)
+        load_part("launch.supervise.supervisor")  # The stage after the start, while hccn_tool answers.
 
     def warnings(self) -> tuple[str, ...]:
         """Return what does not prevent the start.
