@@ -75,7 +75,7 @@ def imports_of(module: str) -> frozenset[str]:
             names = {f"{statement.module}.{alias.name}" for alias in statement.names}
             found |= {name if name in MODULES else statement.module or "" for name in names}
         elif isinstance(statement, ast.Call) and getattr(statement.func, "id", "") == "load_part":
-            found |= {f"hccl_tools.{part.value}" for part in statement.args if isinstance(part, ast.Constant)}
+            found |= {f"hccl_tools.{ast.literal_eval(part)}" for part in statement.args}
     return frozenset(name for name in found if name in MODULES) - {module, "hccl_tools"}
 
 
