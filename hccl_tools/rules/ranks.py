@@ -42,6 +42,7 @@ from hccl_tools.table.hccl_numbers import UINT32_MAX, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
@@ -107,6 +108,13 @@ def _right_rank(subject: Subject) -> str:
     return right_ranks(subject) or f"number the ranks 0 to {len(subject.table) - 1}"
 
 
+def _rank_gaps() -> ModuleType:
+    """Load the module on ranks that are missing, and with it those on what a count may mean."""
+    from hccl_tools.rules import rank_gaps  # noqa: PLC0415  (6 ms; only where ranks are wrong)
+
+    return rank_gaps
+
+
 @rule(
     "HCC202",
     "rank-id-too-high",
@@ -127,9 +135,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
         return
     if exchanged(subject):
         return  # HCC203 reports it.
-    from hccl_tools.rules import rank_gaps  # noqa: PLC0415  (6 ms; only where ranks are wrong)
-
-    yield from rank_gaps.findings(subject)
+    yield from _rank_gaps().findings(subject)
 
 
 @rule(
@@ -328,9 +334,7 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             f'write "rank_count": {size}',
             f"rank_count is {declared}, but rank_list has {size} entries",
         )
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
-
-        doubt = None if count is None else doubts.on_ranks(subject, count)
+        doubt = None if count is None else _rank_gaps().doubts.on_ranks(subject, count)
         if doubt is None:
             yield Finding(message, ("rank_count",), right, right=size)
         else:

@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import formats
+from hccl_tools import formats, load_part
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.diagnostics.wording import no_rank_table
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.rules.registry import Rule
     from hccl_tools.table.format_names import Format
@@ -256,9 +257,10 @@ def _judge(
     """Collect the findings, and return the input as a ``Subject`` if there is a table."""
     findings.run(_rules_on_documents(given.kind), given)
     if (form := _form(given, found)) is not RANK_TABLE:
-        from hccl_tools.validation import non_table_documents  # noqa: PLC0415  (30 ms; only for such files)
-
-        return non_table_documents.check(form, given, findings, host)
+        judged: Input = load_part("validation.non_table_documents").check(
+            form, given, findings, host, violations=_violations
+        )
+        return judged
     if found is None or found.format is None or found.format not in given.product.formats:
         return given
     subject = _judge_format(given, found.format, findings, begin)
@@ -326,10 +328,16 @@ def _judge_table(subject: Subject, findings: Findings) -> Subject:
     return subject
 
 
-def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> Input:
-    from hccl_tools.validation import repair  # noqa: PLC0415  (31 ms; the reader has refused the table)
+def _violations(value: Any, table_format: str, limit: int | None) -> Violations:
+    found: Violations = load_part("validation.repair").violations(value, table_format, limit)
+    return found
 
-    violations = repair.violations(given.value, table_format, findings.limit)
+
+def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> Input:
+    violations, repair = (
+        _violations(given.value, table_format, findings.limit),
+        load_part("validation.repair"),
+    )
     damaged = DamagedInput(given, violations)
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), damaged)
     if other_shapes(damaged):

@@ -41,7 +41,7 @@ _PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 #: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
 _PYTHON_NAME = r"(?a)python([23](\.[0-9]+)?)?"
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
-_ANSWER_SECONDS, _MOST_SHOWN = 30, 300
+_MOST_SHOWN = 300
 #: Strings of a script without a framework: the variables of torchrun, and those of a job with a rank table.
 _TORCHRUNS = rb"""["'](RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)["']"""
 _TABLES = rb"""["'](?:RANK_ID|RANK_SIZE|DEVICE_ID|RANK_TABLE_FILE)["']"""
@@ -215,19 +215,15 @@ def _is_shell_script(path: str) -> bool:
 
 def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     """Run an interpreter to get its own path and its ``sys.path``."""
-    import subprocess  # noqa: PLC0415  (3 ms; only for an interpreter that is not ours)
-
-    from hccl_tools.programs import bounded_run  # noqa: PLC0415  (3 ms)
-
     try:
-        done = bounded_run.run([path, "-c", _ASK], _ANSWER_SECONDS, environ)
+        done = program_check.ask_python([path, "-c", _ASK], environ)
     except BlockingIOError as error:
         why = why_not_started(error.errno or 0)
         raise LaunchError(f"the ranks' Python {path} does not report its packages: {why}") from error
     except OSError as error:
         raise _not_running(path, str(error)) from error
-    except subprocess.TimeoutExpired as error:
-        raise _not_running(path, f"no answer within {_ANSWER_SECONDS} s") from error
+    if done is None:
+        raise _not_running(path, f"no answer within {program_check.ANSWER_SECONDS} s")
     answer = done.output.splitlines()
     if done.code or not answer:
         lines = done.errors.strip().splitlines() or [f"exit code {done.code}, without a message"]
