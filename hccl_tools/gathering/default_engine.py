@@ -35,7 +35,9 @@ def default(environ: Mapping[str, str]) -> tuple[str, str]:
 
 def of_job(engine: Engine, environ: Mapping[str, str]) -> str:
     """Return the engine that queries the hosts of a job: that of the job if it can, else mpirun or ssh."""
-    return engine.name if engine.asks_hosts else engines.outside_slurm(environ, _why_unfit)[0]
+    if engine.asks_hosts:
+        return engine.name
+    return engines.for_several_hosts(environ, _why_unfit, with_slurm=False)[0]
 
 
 def _why_unfit(mpirun: Mpirun) -> str:

@@ -57,8 +57,11 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
 
 
 def on_host(over_ssh: Sequence[str], host: str, words: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command on a host; ``over_ssh`` is from :func:`command`."""
-    return [*over_ssh, "--", host, shlex.join(words)]
+    """Return the command line that runs a program in place of the shell of a host.
+
+    ``over_ssh`` is what :func:`command` returns.
+    """
+    return [*over_ssh, "--", host, "exec " + shlex.join(words)]
 
 
 def last_line(printed: str) -> str:

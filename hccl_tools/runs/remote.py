@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import time
 from typing import IO, TYPE_CHECKING, cast
@@ -219,7 +220,7 @@ def run_there(
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path, labels)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT_SECONDS)
-    return RemoteLogs(host, ssh.on_host([*over_ssh, *_KEEPALIVE], way, there), path, labels)
+    return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", way, shlex.join(there)], path, labels)
 
 
 class Answer(NamedTuple):

@@ -62,26 +62,18 @@ def asking_hosts(*, one_by_one: bool = False) -> tuple[str, ...]:
 
 
 def for_several_hosts(
-    environ: Mapping[str, str], why_unfit: Callable[[Mpirun], str] = lambda _: ""
+    environ: Mapping[str, str], why_unfit: Callable[[Mpirun], str] = lambda _: "", *, with_slurm: bool = True
 ) -> tuple[str, str]:
-    """Return the default engine for several hosts, and why it is used."""
-    from hccl_tools.programs import slurm  # noqa: PLC0415  (5 ms; there are several hosts)
-
-    if slurm.in_allocation(environ):
-        return "slurm", "inside a Slurm allocation"
-    return outside_slurm(environ, why_unfit)
-
-
-def outside_slurm(
-    environ: Mapping[str, str], why_unfit: Callable[[Mpirun], str] = lambda _: ""
-) -> tuple[str, str]:
-    """Return mpirun or ssh, and why.
+    """Return the name of the default engine for several hosts, and why it is used.
 
     Args:
         why_unfit: Returns why an mpirun cannot be used, and "" if it can.
+        with_slurm: Whether it may be Slurm.
     """
-    from hccl_tools.programs import mpirun  # noqa: PLC0415  (5 ms; there are several hosts)
+    from hccl_tools.programs import mpirun, slurm  # noqa: PLC0415  (5 ms; there are several hosts)
 
+    if with_slurm and slurm.in_allocation(environ):
+        return "slurm", "inside a Slurm allocation"
     try:
         found = mpirun.find_mpirun(environ)
     except ProgramMissingError:

@@ -126,9 +126,9 @@ class Engine:
         return ()
 
     def on_host(self, host: str, words: Sequence[str], reach: Reach) -> list[str]:
-        """Return the command line that runs the words of a command on one host.
+        """Return the command line that runs a program, with its arguments, on one host.
 
-        Standard input and output are those of the command; the exit code is not 0 if it was not started.
+        It passes on standard input and output, and returns the exit code.
         """
         return ssh.on_host(ssh.command(reach.ssh, reach.environ, wait=reach.seconds), host, words)
 

@@ -95,7 +95,7 @@ def _write(descriptor: int, data: bytes) -> None:
 def _argv(host: str, over_ssh: str) -> list[str]:
     """Return the command line that starts the bootstrap on a host."""
     command = [sys.executable, "-c", own_python.without_current_folder(_BOOTSTRAP)]
-    return command if is_this_host(host) else ssh.on_host(over_ssh.split(), host, ["exec", *command])
+    return command if is_this_host(host) else ssh.on_host(over_ssh.split(), host, command)
 
 
 def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> bytes:

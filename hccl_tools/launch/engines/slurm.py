@@ -78,9 +78,9 @@ class Slurm(Engine):
         return tuple(node for node in allocated_nodes(environ) if own and node not in own)
 
     def on_host(self, host: str, words: Sequence[str], reach: Reach) -> list[str]:
-        """Return the command line that runs a command as a step on a node of the allocation."""
-        located = self.locate(reach.environ, None, ())
-        step = step_command(located.program, reach.environ["SLURM_JOB_ID"], host)
+        """Return the command line that runs a program as a step on a node of the allocation."""
+        program = self.locate(reach.environ, None, ()).program
+        step = step_command(program, reach.environ["SLURM_JOB_ID"], host)
         return [*step, f"--immediate={reach.seconds}", *words]
 
     def why_ended(self, errors: Iterable[str]) -> str:
