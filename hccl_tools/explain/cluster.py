@@ -141,7 +141,7 @@ def _built(
     tried = attempts.of(seen, sources)
     seen, earlier = _of_last_attempt(seen, tried)
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
-    job = job._replace(others=job.others | others)
+    job = job.beside(job.others | others)
     left_out_ids = set(map(id, left_out))
     own, apart = _tied(
         [one for one in seen if id(one) not in left_out_ids], job, sources, ends, (foreign or {}, known)
@@ -205,13 +205,13 @@ def _tied(
         for one in seen
     ]
     messages = {one.event.message.id for one in seen}
-    former = pod_events.of_former(seen)
+    former, of_rows = pod_events.of_former(seen), slurm_rows.Objections(sources, ends)
     own: list[Seen] = []
     others: list[Seen] = []
     for one in seen:
         why = _FORMER_POD if id(one) in former else jobs.objection(one, job, sources, messages)
         if one.event.message.id in slurm_rows.ROWS:
-            why = why or slurm_rows.objection(one, sources, ends)
+            why = why or of_rows.to(one)
         path, device = sources[one.event.file].path, one.place.device
         if one.place.rank is None and not why and theirs.has(path, device) and not ours.has(path, device):
             why = f"device {one.place.device} is that of a process of another job"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.locations import without_marks
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.phrases import operand
 
@@ -68,7 +69,7 @@ def _logs_of(
 
 
 def _of_host(host: str, places: Sequence[Place]) -> str:
-    ranks = sorted({place.rank for place in places if place.rank is not None})
+    ranks, host = sorted({place.rank for place in places if place.rank is not None}), without_marks(host)
     what = ranks_text(places) if ranks else places[0].name or "the rank"
     where = f" on {host}" if host and ranks else ""
     logs = "logs" if len(ranks) > 1 else "log"

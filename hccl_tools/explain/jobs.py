@@ -59,25 +59,28 @@ class Job(NamedTuple):
         end: The time of its latest line.
         processes: The processes.
         pids: Their process ids.
-        hosts: Their hosts.
+        names: The names of their hosts.
+        addresses: The addresses of their hosts.
         programs: Their programs.
         is_launched: Whether a rank has written a line.
         others: The processes of other jobs.
+        other_pids: The ids that only these have.
     """
 
     begin: float | None
     end: float | None
     processes: frozenset[Key]
     pids: frozenset[str]
-    hosts: frozenset[str]
+    names: frozenset[str]
+    addresses: frozenset[str]
     programs: frozenset[str]
     is_launched: bool
     others: frozenset[Key] = frozenset()
+    other_pids: frozenset[str] = frozenset()
 
-    @property
-    def other_pids(self) -> frozenset[str]:
-        """The ids that only processes of other jobs have."""
-        return frozenset(pid for _, pid in self.others) - self.pids
+    def beside(self, others: frozenset[Key]) -> Job:
+        """Return the job beside these processes of other jobs."""
+        return self._replace(others=others, other_pids=frozenset(pid for _, pid in others) - self.pids)
 
 
 class _Process:
@@ -136,7 +139,7 @@ def choose(
     if chosen is None and last is not None:
         # When the program wrote its last lines, most of which have no time, is not known.
         job = job._replace(begin=last.begin)
-    job = job._replace(end=_end(job, sources, ends, others), others=frozenset(others))
+    job = job._replace(end=_end(job, sources, ends, others)).beside(frozenset(others))
     return job, foreign, _about(foreign)
 
 
@@ -347,6 +350,8 @@ def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
 
 def _job(own: Sequence[Seen], sources: Sequence[Source], chosen: _Process | None) -> Job:
     processes = frozenset(key(one.event, sources) for one in own if _is_of_process(one, sources))
+    hosts = {one.place.host for one in own if one.place.host and _is_of_process(one, sources)}
+    addresses = frozenset(filter(_ADDRESS.fullmatch, hosts))
     written = [one for one in own if one.event.program]
     return Job(
         chosen.begin if chosen is not None else None,
@@ -354,7 +359,8 @@ def _job(own: Sequence[Seen], sources: Sequence[Source], chosen: _Process | None
         processes,
         frozenset(pid for _, pid in processes)
         | {one.event.fields["pid"] for one in own if one.event.message.id in _NAME_PROCESSES},
-        frozenset(one.place.host for one in own if one.place.host and _is_of_process(one, sources)),
+        frozenset(hosts - addresses),
+        addresses,
         frozenset(one.event.program for one in written),
         bool(processes),
     )
@@ -414,7 +420,7 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
     if _LAUNCH_FAILED & set(message.explains) and _RANKS_MISSING & set(failed):
         return ""
     named = fields.get("server", "")
-    if message.kind == "cause" and one.place.rank is None and _is_strange(named, job.hosts):
+    if message.kind == "cause" and one.place.rank is None and _is_strange(named, job):
         return f"the job has no host {named}"
     return _launch(one, job, failed)
 
@@ -430,9 +436,9 @@ def _is_in_period(one: Seen, job: Job) -> bool:
     return one.time >= job.begin - _BEFORE and not is_late
 
 
-def _is_strange(host: str, hosts: Iterable[str]) -> bool:
-    """Whether a host is none of several: the name of a host is not compared with addresses."""
-    alike = {one for one in hosts if bool(_ADDRESS.fullmatch(one)) == bool(_ADDRESS.fullmatch(host))}
+def _is_strange(host: str, job: Job) -> bool:
+    """Whether a host is none of a job's: the name of a host is not compared with addresses."""
+    alike = job.addresses if _ADDRESS.fullmatch(host) else job.names
     return bool(host and alike) and host not in alike
 
 

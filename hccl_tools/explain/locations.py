@@ -44,8 +44,9 @@ class Place(NamedTuple):
         """The place in a sentence: ``rank 5 (device 5 of 10.0.0.2, address 192.168.1.5)``."""
         where = [] if self.device is None else [f"device {self.device}"]
         if self.host:
-            where = [f"{where[0]} of {self.host}" if where else f"host {self.host}"]
-        where += [f"address {self.address}"] if self.address else []
+            host = without_marks(self.host)
+            where = [f"{where[0]} of {host}" if where else f"host {host}"]
+        where += [f"address {without_marks(self.address)}"] if self.address else []
         if self.rank is None:
             return ", ".join(where)
         whose = "the scheduler" if self.rank < 0 else f"rank {self.rank}"
@@ -55,6 +56,11 @@ class Place(NamedTuple):
     def short(self) -> str:
         """The rank alone if it is known, else the name."""
         return f"rank {self.rank}" if self.rank is not None and self.rank >= 0 else self.name
+
+
+def without_marks(text: str) -> str:
+    """Return a text of a log for a sentence: without backquotes, between which there are commands to type."""
+    return text.replace("`", "'")
 
 
 class TableLine(NamedTuple):

@@ -83,19 +83,30 @@ def _numbers(sources: Sequence[Source]) -> set[str]:
     return {found[1] for one in sources if (found := _JOB.search(one.path)) is not None}
 
 
-def objection(row: Seen, sources: Sequence[Source], ends: Mapping[int, float]) -> str:
-    """Return why a row is not about the job whose logs these are, "" if its period is that of the logs.
+class Objections:
+    """Which rows are about another job than that whose logs these are.
 
-    The number of the job in the name of a log says it, too.
+    Args:
+        ends: The last time in each file, by the number of the file.
     """
-    if own := _numbers(sources):
-        number = row.event.text.split()[0].partition(".")[0].partition("_")[0]
-        return "" if number in own else "it is the row of another job"
-    written = [end for file, end in ends.items() if sources[file].rank is not None or sources[file].pid]
-    begin, last = time_in(row.event.text.encode()), max(written, default=None)
-    if last is None or begin is None or row.time is None:
-        return "no log of a rank says when the job ran"
-    waited = _WAITED if row.event.message.id in _OF_NODES else _BEFORE
-    if begin - _BEFORE <= last <= row.time + waited and row.time - last <= _AFTER:
-        return ""
-    return "the job in the row did not end with these logs"
+
+    def __init__(self, sources: Sequence[Source], ends: Mapping[int, float]) -> None:
+        self._numbers = _numbers(sources)
+        written = [end for file, end in ends.items() if sources[file].rank is not None or sources[file].pid]
+        self._last = max(written, default=None)
+
+    def to(self, row: Seen) -> str:
+        """Return why a row is about another job, "" if its period is that of the logs.
+
+        The number of the job in the name of a log says it, too.
+        """
+        if self._numbers:
+            number = row.event.text.split()[0].partition(".")[0].partition("_")[0]
+            return "" if number in self._numbers else "it is the row of another job"
+        begin, last = time_in(row.event.text.encode()), self._last
+        if last is None or begin is None or row.time is None:
+            return "no log of a rank says when the job ran"
+        waited = _WAITED if row.event.message.id in _OF_NODES else _BEFORE
+        if begin - _BEFORE <= last <= row.time + waited and row.time - last <= _AFTER:
+            return ""
+        return "the job in the row did not end with these logs"

@@ -154,12 +154,11 @@ def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
     """Return the error for a directory; ``first`` is what to type, with braces for its path."""
     import shlex  # noqa: PLC0415  (1 ms; most directories are safe)
 
-    quoted = shlex.quote(path)
-    return LaunchError(
-        f"the logs are not safe from other users: {path} {why}",
-        hint=f"{first.format(quoted)}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
-        f" {_setting(quoted)}",
-    )
+    hint = f"{first.format(shlex.quote(path))}choose a directory of your own (--log-dir, --log-file)"
+    if ":" not in path:  # The variable would name two other folders.
+        trusted = (*filter(None, [os.environ.get(TRUSTED_VARIABLE)]), path)
+        hint += f"; if you {trust}: {_setting(shlex.quote(':'.join(trusted)))}"
+    return LaunchError(f"the logs are not safe from other users: {path} {why}", hint=hint)
 
 
 def _setting(quoted: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -44,8 +45,7 @@ def of(series: Series, metric_name: str, better: Better | None) -> Iterator[str]
 
 def _failures(series: Series) -> Iterator[str]:
     for point in series.points:
-        for reason in dict.fromkeys(point.failed):
-            again = point.failed.count(reason)
+        for reason, again in Counter(point.failed).items():
             yield f"{_size(point.size, series)}: {count(again, 'run')} failed: {reason}"
 
 

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.explain.events import Event, Seen
+from hccl_tools.explain.jobs import Job, objection
+from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.locations import Place
+from hccl_tools.explain.sources import Source
+from tests.support.growth import steps
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -126,3 +132,20 @@ def test_a_pod_that_was_evicted_before_the_pod_of_the_job_started(
     out = command_line("explain", "events.txt", "screen.txt").out
     assert ("evicted the pod" in out.splitlines()[0]) is not is_former
     assert ("it is about the pod before" in out) is is_former
+
+
+def test_a_host_is_looked_up_among_those_of_a_large_job() -> None:
+    """Each fault names a host, and a job has thousands of both."""
+    event = Event(messages()["HCM201"], {"server": "worker-7"}, (), 0, 1)
+    fault = Seen(event, Place(), "actor")
+
+    def taken(hosts: int) -> int:
+        names = frozenset(f"node-{number}" for number in range(hosts))
+        job = Job(0.0, 1.0, frozenset({("", "1")}), frozenset({"1"}), names, frozenset(), frozenset(), True)
+        assert (
+            objection(fault, job, [Source("dmesg.txt", "dmesg.txt")], {"HCM201"})
+            == "the job has no host worker-7"
+        )
+        return steps(lambda: objection(fault, job, [Source("dmesg.txt", "dmesg.txt")], {"HCM201"}))
+
+    assert taken(5000) == taken(5)

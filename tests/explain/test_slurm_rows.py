@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools import cli
+from tests.support.growth import least
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.commands import CommandLine
 
 HEAD = "JobID   JobName  Partition  State  ExitCode  Start  End  NodeList\n"
@@ -73,3 +78,23 @@ def test_a_device_that_a_container_does_not_have(command_line: CommandLine, devi
     out = command_line("explain", "screen.txt").out
     assert first in out.splitlines()[0]
     assert "counted from 0 (in a container with four devices 0,1,2,3" in out.splitlines()[0]
+
+
+STEP = "{job}  node1  host1  {state}  0:125  2026-03-18T10:00:00 2026-03-18T10:33:52\n"
+
+
+def time_of(folder: Path, files: int) -> float:
+    """Return the CPU time of an explanation of files with rows of steps that failed."""
+    folder.mkdir()
+    for rank in range(4):
+        (folder / f"rank_{rank}.log").write_text("2026-03-18 10:33:00 RuntimeError: x\n")
+    for place in range(files):
+        states = ["OUT_OF_ME+", "NODE_FAIL"]
+        text = "".join(STEP.format(job=f"{100 + place}.{row}", state=states[row % 2]) for row in range(8))
+        (folder / f"sacct_{place}.txt").write_text(f"JobID JobName NodeList State ExitCode Start End\n{text}")
+    return least(lambda: cli.run(cli.cli, ("explain", str(folder)), "hccl-tools"))
+
+
+@pytest.mark.slow
+def test_many_files_with_rows_take_linear_time(tmp_path: Path) -> None:
+    assert time_of(tmp_path / "many", 1000) < 2.5 * time_of(tmp_path / "few", 500)

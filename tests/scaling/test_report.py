@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.errors import InputError
 from hccl_tools.scaling import amdahl, analysis, reading
+from tests.support.growth import least
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -462,3 +463,13 @@ def test_a_newline_makes_no_false_help(command_line: CommandLine, text: str) -> 
 
     assert done.code == 2
     assert not [line for line in done.err.splitlines() if line.startswith("help")]
+
+
+@pytest.mark.slow
+def test_many_reasons_of_failed_runs_take_linear_time(command_line: CommandLine) -> None:
+    def taken(number: int) -> float:
+        rows = "".join(f"a,8,,reason {place}\n" for place in range(number))
+        command_line.write("f.csv", f"name,devices,seconds,failed\na,1,8,\na,2,4,\n{rows}")
+        return least(lambda: command_line("scaling", "report", "f.csv"))
+
+    assert taken(8000) < 3 * taken(4000)
