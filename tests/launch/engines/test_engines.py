@@ -25,6 +25,7 @@ class Shell(Engine):
     name = "shell"
     hidden_output = (b"shell: ",)
     settings = {"SHELL_ENGINE": "yes"}
+    asks_hosts = True
 
     def locate(self, environ, wanted, hosts):
         return Located("/bin/sh")
@@ -32,6 +33,9 @@ class Shell(Engine):
     def command(self, plan):
         script = 'echo "shell: up ${SHELL_ENGINE:-no}"; setsid -w "$@"'
         return [plan.engine_program, "-c", script, "sh", *plan.supervisor]
+
+    def on_host(self, host, words, reach):
+        return ["/bin/sh", "-c", f'echo {host} >>asked; exec "$@"', "sh", *words]
 
 
 engines.register(Shell())
@@ -53,14 +57,21 @@ def table(own_directory: Path) -> str:
     return "table.json"
 
 
-def launch(*options: str, failing: int = -1) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable, "launcher.py", "launch", "--engine", "shell", "--cpu", "--start", "table",
-        "--no-python", *options, "sh", "-c", PROGRAM,
-    ]  # fmt: skip
+def run(*arguments: str, failing: int = -1) -> subprocess.CompletedProcess[str]:
     package = str(Path(engines.__file__).parents[3])
     environ = {**os.environ, "FAILING": str(failing), "PYTHONPATH": package}
+    command = [sys.executable, "launcher.py", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
+
+
+def launch(*options: str, failing: int = -1) -> subprocess.CompletedProcess[str]:
+    how = ("--engine", "shell", "--cpu", "--start", "table", "--no-python")
+    return run("launch", *how, *options, "sh", "-c", PROGRAM, failing=failing)
+
+
+def asked() -> list[str]:
+    """Return the hosts on which the engine has started a program."""
+    return sorted(Path("asked").read_text().split())
 
 
 @pytest.mark.slow
@@ -87,6 +98,61 @@ def test_a_rank_that_fails_under_another_programs_engine_decides_the_exit_code(t
     assert done.returncode == 7, done.stdout + done.stderr
 
 
+@pytest.mark.slow
+def test_another_programs_engine_asks_hosts_for_a_table(table: str) -> None:
+    done = run(
+        "gen", "--hosts", "node[1-2]", "--engine", "shell", "--simulate", "a2", "--output", "made.json"
+    )
+
+    assert table
+    assert done.returncode == 0, done.stderr
+    assert "querying 2 hosts with shell (--engine)" in done.stderr
+    servers = json.loads(Path("made.json").read_text())["server_list"]
+    assert [server["server_id"] for server in servers] == ["192.0.2.1", "192.0.2.2"]
+    assert asked() == ["node1", "node2"]
+
+
+@pytest.mark.slow
+def test_another_programs_engine_lets_doctor_look_at_hosts(table: str) -> None:
+    done = run("doctor", "--hosts", "node[1-2]", "--engine", "shell", "--format", "json")
+
+    assert table
+    assert json.loads(done.stdout)["hosts"], done.stderr
+    assert asked() == ["node1", "node2"]
+
+
+@pytest.mark.slow
+def test_another_programs_engine_copies_a_table(table: str) -> None:
+    copy = Path("copy/table.json").absolute()
+    copy.parent.mkdir()
+    done = run("distribute", table, "node1", "--engine", "shell", "-o", str(copy), "--write")
+
+    assert done.returncode == 0, done.stderr
+    assert copy.read_bytes() == Path(table).read_bytes()
+    assert asked() == ["node1", "node1"]
+
+
+@pytest.mark.slow
+def test_a_host_that_another_programs_engine_does_not_reach_is_named(table: str) -> None:
+    text = Path("launcher.py").read_text().replace('exec "$@"', "echo shell: no way to it >&2; exit 1")
+    Path("launcher.py").write_text(text)
+
+    done = run("gen", "--hosts", "node1", "--engine", "shell", "--simulate", "a2", "--output", "made.json")
+
+    assert table
+    assert done.returncode == 1
+    assert "node1: shell: no way to it" in done.stderr
+    assert not Path("made.json").exists()
+
+
+@pytest.mark.parametrize("command", ["gen", "doctor", "distribute"])
+def test_the_help_of_commands_that_ask_hosts_names_a_registered_engine(table: str, command: str) -> None:
+    names = "slurm|ssh|shell" if command == "distribute" else "mpirun|slurm|ssh|shell"
+
+    assert table
+    assert f"[{names}]" in run(command, "--help").stdout.replace("\n", "").replace(" ", "")
+
+
 def test_an_engine_without_mpi_ranks_needs_a_table(table: str) -> None:
     done = launch("-n", "2")
 
@@ -107,7 +173,10 @@ def test_help_and_errors_name_a_registered_engine(table: str) -> None:
 
 @pytest.mark.parametrize("name", engines.ENGINES)
 def test_every_engine_of_the_table_is_found_under_its_name(name: str) -> None:
-    assert engines.get(name).name == name
+    engine = engines.get(name)
+
+    assert engine.name == name
+    assert engine.asks_hosts is (name in engines.asking_hosts(one_by_one=True))
 
 
 @pytest.mark.parametrize(
