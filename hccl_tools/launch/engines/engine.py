@@ -80,7 +80,7 @@ class Engine:
     #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
     uses_allocation = False
-    #: Whether ``on_host`` reaches a host with the engine's own program: hosts can be asked with it.
+    #: Whether ``on_host`` reaches a host with the engine's own program. If not, mpirun or ssh asks the hosts.
     asks_hosts = False
     #: Whether the command line contains the host names of the rank table.
     names_hosts = True

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hccl_tools.errors import LaunchError
+from hccl_tools.gathering import default_engine
 from hccl_tools.launch import engines
+from hccl_tools.launch.engines.engine import Reach
 from tests.support import published
 
 #: A program of its own: ``/bin/sh`` starts the supervisor of the one host in a session of its own.
@@ -177,6 +180,33 @@ def test_every_engine_of_the_table_is_found_under_its_name(name: str) -> None:
 
     assert engine.name == name
     assert engine.asks_hosts is (name in engines.asking_hosts(one_by_one=True))
+
+
+def test_slurm_reaches_a_host_with_a_step_of_the_allocation(tmp_path: Path) -> None:
+    srun = tmp_path / "srun"
+    srun.touch(0o755)
+    reach = Reach({"PATH": str(tmp_path), "SLURM_JOB_ID": "7"}, seconds=4)
+
+    command = engines.get("slurm").on_host("n1", ["sh", "-c", "echo 'a  b'"], reach)
+
+    assert command[:4] == [str(srun), "--jobid", "7", "--overlap"]
+    assert command[command.index("--nodelist") + 1] == "n1"
+    assert command[-4:] == ["--immediate=4", "sh", "-c", "echo 'a  b'"]
+    with pytest.raises(LaunchError, match="not in a Slurm allocation"):
+        engines.get("slurm").on_host("n1", ["sh"], Reach({"PATH": str(tmp_path)}))
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"), [("ssh", "ssh"), ("slurm", "slurm"), ("loop", "ssh"), ("mpirun", "ssh")]
+)
+def test_the_hosts_of_a_job_are_asked_with_its_engine_or_with_ssh(
+    name: str, asks: str, tmp_path: Path
+) -> None:
+    (tmp_path / "srun").touch(0o755)
+    environ = {"PATH": str(tmp_path), "SLURM_JOB_ID": "7"}
+
+    assert default_engine.of_job(engines.get(name), environ) == asks
+    assert default_engine.default(environ) == ("slurm", "inside a Slurm allocation")
 
 
 @pytest.mark.parametrize(
