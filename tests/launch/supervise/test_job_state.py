@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.job_state import KILL, HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes.keeper_protocol import Event
 from hccl_tools.runs.job_report import RankFailure
@@ -208,6 +208,8 @@ ROWS = [
     Row("evidence is taken before SIGTERM",
         "1 end 1 7; 1.5 taken; 2 end 0 TERM; 2 empty", "1 begin;1 evidence;1.5 TERM", "failed", 7, 1,
         {"evidence": 2.0}),
+    Row("little time for evidence",
+        "1 end 1 7; 2 empty", "1 begin;1 evidence;1.5 TERM", "failed", 7, 1, {"evidence": 0.5}),
     Row("evidence that is late is not waited for",
         "1 end 1 7; 3.5 taken; 4 end 0 TERM; 4 empty", "1 begin;1 evidence;3 TERM", "failed", 7, 1,
         {"evidence": 2.0}),
@@ -313,9 +315,10 @@ def test_a_failure_that_had_begun_before_was_not_terminated() -> None:
     assert {end.process.rank: end.was_terminated for end in job.state.ends} == {0: False, 1: False, 2: True}
 
 
-def test_a_failure_that_begins_after_one_on_another_host_was_terminated() -> None:
+@pytest.mark.parametrize("cause", ["remote failed", "timeout", "SIGTERM"])
+def test_a_failure_that_begins_after_another_end_of_the_job_was_terminated(cause: str) -> None:
     job = Job()
-    job.play("1 remote failed; 1.5 failing 0 8; 2 end 0 8; 2 end 1 TERM; 2 empty")
+    job.play(f"1 {cause}; 1.5 failing 0 8; 2 end 0 8; 2 end 1 TERM; 2 empty")
 
     assert [end.was_terminated for end in job.state.ends] == [True, True]
 
@@ -352,13 +355,32 @@ def test_what_a_state_tells_of_its_job_changes_with_the_events() -> None:
         return state.ranks_ended_well, state.is_ending, state.takes_evidence, state.is_over
 
     assert told() == (False, False, False, False)
-    job.play("0 start 0; 0 start 1; 0 start 2; 1 end 0 0; 1 end 1 0")
+    job.play("0 start 0; 0 start 2; 0.5 start 1; 1 end 0 0")
+    assert job.state.running == [job.state.ends[1], job.state.ends[2]]
+    job.play("1 end 1 0")
     assert told() == (True, False, False, False)
     assert job.state.running == [job.state.ends[2]]
     job.play("2.5 end 2 0")
     assert told() == (True, True, False, False)
     job.play("2.5 empty")
     assert told() == (True, True, False, True)
+    assert job.state.timer(KILL, 3.0) == []
+
+
+def test_a_process_that_has_not_been_started_does_not_run() -> None:
+    job = Job()
+    job.play("0 start 1")
+
+    assert job.state.running == [job.state.ends[1]]
+
+
+def test_a_job_without_settings_takes_no_evidence_and_adds_no_grace() -> None:
+    state = JobState([end_of(0)], grace=4.0, scheduler_wait=1.0, now=10.0)
+
+    assert state.end("timeout", now=12.5) == [Step.BEGIN_END, Signal(signal.SIGTERM), SetTimer(KILL, 4.0)]
+    assert (state.outcome(12.5).duration, state.outcome(12.5).signal) == (2.5, 0)
+    state.evidence_timeout = 2.0
+    assert state.longest_end == 6.0
 
 
 @pytest.mark.parametrize("script", ["1 end 1 7; 2 empty", "1 failing 1 7; 1.5 end 1 7; 2 empty"])
@@ -401,6 +423,21 @@ def test_an_engine_may_send_sigterm_more_than_once() -> None:
 
     assert job.decided == ["1 begin", "1 TERM", "4 elsewhere", "4 KILL"]
     assert job.said == ["SIGTERM: ending the job within 4 s; another Ctrl-C kills it at once"]
+
+
+@pytest.mark.parametrize("script", ["1 lost", WELL + "; 1 lost Traceback", WELL + "; 1 lost"])
+def test_a_keeper_without_a_traceback_or_after_the_job_is_not_reported(script: str) -> None:
+    job = Job()
+    job.play(script)
+
+    assert (job.said, job.state.detail) == ([], "")
+
+
+def test_a_keeper_that_fails_after_the_end_has_begun_keeps_the_detail() -> None:
+    job = Job()
+    job.play("1 full; 2 lost Traceback")
+
+    assert (len(job.said), job.state.detail) == (1, "full")
 
 
 def test_a_keeper_that_has_failed_is_reported_with_its_traceback() -> None:
