@@ -191,13 +191,37 @@ def test_a_lost_host_is_due_to_slurm_if_slurm_has_ended_the_step_by_itself(
     (tmp_path / names.ENGINE_ERRORS).write_text(cancelled)
     reports = Reports()
     reports.add(finding(1, "host", lost=True))
-    reports.has_signalled = signalled
+    if signalled:
+        reports.has_signalled = True
     outcome = decided(plan_of(tmp_path, engine="slurm"), reports)
 
     assert outcome.reason == ("host" if signalled else "daemon")
     assert outcome.remote_cause is not None
     detail = "" if signalled else "Slurm has ended step 4.0 due to time limit"
     assert (outcome.remote_cause.host, outcome.remote_cause.detail) == ("h" if signalled else HERE, detail)
+
+
+def test_a_reason_that_an_agent_tells_is_not_one_of_slurm(tmp_path: Path) -> None:
+    """Slurm ends the step after the agent, which it has told to end."""
+    (tmp_path / names.ENGINE_ERRORS).write_text("slurmstepd: *** STEP 4.0 ON n1 CANCELLED AT 10:00:00 ***\n")
+    reports = Reports()
+    reports.add(finding(1, "log-error", 125))
+
+    assert decided(plan_of(tmp_path, engine="slurm"), reports).reason == "log-error"
+
+
+def test_reports_replace_the_cause_of_another_host_but_not_one_of_this_launcher(tmp_path: Path) -> None:
+    """What ended the job first may have been reported after what has followed from it."""
+    reports = Reports()
+    reports.add(finding(1, "daemon"))
+    ends = {}
+    for reason, cause in (("host", finding(0, "host", lost=True).cause), ("timeout", None)):
+        end = RankEnd(process(0), "engine.log", pid=7, status=15, was_terminated=True)
+        outcome = Outcome(reason, [end], 1.0, remote_cause=cause)  # type: ignore[arg-type]
+        verdict.decide(plan_of(tmp_path), outcome, reports, Unreported())
+        ends[reason] = outcome.reason
+
+    assert ends == {"host": "daemon", "timeout": "timeout"}
 
 
 def test_what_is_unreported_is_counted_by_its_reason(tmp_path: Path) -> None:
