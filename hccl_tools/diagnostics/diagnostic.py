@@ -106,7 +106,7 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     offset: int | None = None
     at_key: bool = False
-    right: str | int | None = None
+    right: str | int | tuple[str, ...] | None = None
     alike: tuple[str, str] | None = None
     right_key: str | None = None
     devices: tuple[int, ...] = ()

@@ -17,9 +17,15 @@ STANDARD = 80
 _NARROWEST = 20
 #: A change of colour, which takes no column.
 _STYLE = "\x1b\\[[0-9;]*m"
+#: A text as shlex.quote writes it.
+_BY_SHELL = r"""'[^']*'(?:"'"'[^']*')*"""
+#: A command in backquotes, in which a name with a backquote is quoted for the shell.
+_IN_BACKQUOTES = r"(?<![A-Za-z0-9_./'-])`(?:" + _BY_SHELL + r"|[^`'])+`(?![A-Za-z0-9_/-])"
+#: What stands for these signs in such a command while its line is broken: it is one word then.
+_SIGNS, _MARKS = " '`", "\0\1\2"
+_QUOTED = r"(?<![^\s(=])'[^']+'"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
-_QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
 _WORD = rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)"
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
 _COMMAND = (
@@ -31,14 +37,15 @@ _COMMAND = (
 #: semicolon before it.
 _REDIRECTION = r" [<>|] \S"
 #: What is quoted in a line, also by shlex.quote: the beginning of a command is not looked for in it.
-_PASSAGE = r"""`[^`]+`|(?<![^\s(=])'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*\""""
+_PASSAGE = rf"""{_IN_BACKQUOTES}|(?<![^\s(=]){_BY_SHELL}|"(?:[^"\\]|\\.)*\""""
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
 #: at its first use, as it takes 2 ms.
 _CHINESE_STOP = "。"
 _CHINESE_WORD = (
-    rf"(?<!\s)(\s*)((?:{_QUOTED}|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    r"(?<!\s)(\s*)((?:`[^`]+`|" + _QUOTED + "|"
+    r"[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
@@ -123,8 +130,10 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
         return [line]
     body = line.lstrip(" ")
     lead = line[: len(line) - len(body)]
-    if body.startswith(_NEXT):
+    # Other backquotes are those of a name: where a command begins and ends is then not known.
+    if body.startswith(_NEXT) or ("`" in body and "`" in re.sub(_IN_BACKQUOTES, "", body)):
         return [line]
+    body = re.sub(_IN_BACKQUOTES, _as_word, body)
     body, command = _parted(body)
     if indent is None:
         indent = lead + "  "
@@ -141,7 +150,12 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
             current, used = indent + word, columns - room + size
         else:
             current, used = current + space + word, used + len(space) + size
-    return [*lines, current]
+    signs = str.maketrans(_MARKS, _SIGNS)
+    return [one.translate(signs) for one in (*lines, current)]
+
+
+def _as_word(command: re.Match[str]) -> str:
+    return "`" + command[0][1:-1].translate(str.maketrans(_SIGNS, _MARKS)) + "`"
 
 
 def _parted(body: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
+from hccl_tools.rules.entries_again import are_counted_once, entries_again, of_entries
 from hccl_tools.rules.moved_entries import exchanged, with_address_as_id
 from hccl_tools.rules.numbers import all_read_wrong, decimal_hint, is_sloppy
 from hccl_tools.rules.rank_order import (
@@ -157,6 +158,10 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return
     if half_again(subject):
         return  # HCC204 reports it.
+    if entries_again(subject):
+        if not are_counted_once(subject):  # Else HCC204 reports them.
+            yield of_entries(subject)
+        return
     if restarts(subject) and not server_copies(subject):
         yield from restarted_servers(subject)
         return
@@ -224,7 +229,8 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
             # The ranks are without a gap if the entry is that of a new server, and the old one is still there.
             remove = f"either it replaces {named_server(subject, seen)}: remove that server"
             left = len(servers) - len(stand_ins(subject))
-            hint = f'{remove}, and write "server_count": "{left}"; or both are in the job: {own}'
+            place = "" if index == seen + 1 else ", put this entry in its place"
+            hint = f'{remove}{place}, and write "server_count": "{left}"; or both are in the job: {own}'
     return Finding(
         f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
         subject.device_path(rows[0], "rank_id"),
