@@ -149,6 +149,7 @@ def test_two_variables_that_leave_nothing() -> None:
     with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 selects none of") as caught:
         visible_devices(environ, HOST)
     assert caught.value.hint == "that variable names 0, 1, 2, 3"
+    assert visible_devices(environ, HOST, cpu=True).chosen == ()  # A rehearsal needs none.
 
 
 @pytest.mark.parametrize(
