@@ -10,7 +10,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.document.document import Document
     from hccl_tools.table.model import RankTable
@@ -161,7 +161,7 @@ class Report(NamedTuple):
         verdict_by: The origin of the verdict: the reader, or hccl-tools if HCCL has no limit and would crash.
         left_out: The rules behind the verdict that have no finding in ``findings``.
         left_out_as: Why those rules have no finding.
-        asked: The selected rules that were applied.
+        asked: Returns the selected rules that were applied.
         reader: The program that reads such a file.
         noun: The name of such a file in messages.
         origin: The position of the document, if it is a part of another file.
@@ -183,7 +183,7 @@ class Report(NamedTuple):
     verdict_by: str = "HCCL"
     left_out: tuple[str, ...] = ()
     left_out_as: Literal["ignored", "not selected"] = "ignored"
-    asked: tuple[RuleFacts, ...] = ()
+    asked: Callable[[], tuple[RuleFacts, ...]] = tuple
     reader: str = "HCCL"
     noun: str = "table"
     origin: Origin | None = None

@@ -27,7 +27,7 @@ def _suite(report: Report, options: ReportOptions) -> junit_xml.Suite:
     for placed in place(report, shown, whole=False):
         by_rule.setdefault(placed.finding.rule.id, []).append(placed)
     counts = options.counts(report)
-    rules = {facts.id: facts for facts in (*filter(options.shows, report.asked), *counts)}
+    rules = {facts.id: facts for facts in (*filter(options.shows, report.asked()), *counts)}
     cases = [
         _case(report, facts, by_rule.get(facts.id, []), folded.get(facts, 0), strict=options.strict)
         for _, facts in sorted(rules.items())

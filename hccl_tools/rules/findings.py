@@ -45,11 +45,16 @@ class Findings:
         self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
-        self.asked: dict[RuleFacts, None] = {}
+        self._asked: dict[RuleFacts, None] = {}
+        self._silent: Callable[[], Iterable[Rule]] = tuple
 
-    def ask(self, rules: Iterable[Rule]) -> None:
-        """Note that rules were asked, which find nothing."""
-        self.asked.update((rule.facts, None) for rule in rules if self.chosen(rule.facts))
+    def find_nothing(self, rules: Callable[[], Iterable[Rule]]) -> None:
+        """Note rules that find nothing; they are loaded only if somebody asks which these are."""
+        self._silent = rules
+
+    def asked(self) -> tuple[RuleFacts, ...]:
+        """Return the chosen rules that were applied."""
+        return (*self._asked, *(rule.facts for rule in self._silent() if self.chosen(rule.facts)))
 
     def run(self, rules: Iterable[Rule], subject: Input) -> int:
         """Run the given rules, except those that need a damaged key; return the number of their findings."""
@@ -62,7 +67,7 @@ class Findings:
             is_chosen = self.chosen(rule.facts)
             wanted = self._wanted if is_chosen else 0
             if is_chosen:
-                self.asked[rule.facts] = None
+                self._asked[rule.facts] = None
             first = [_diagnostic(rule.facts, made(one)) for one in islice(found, wanted)]
             self.kept += first
             if number := len(first) + sum(1 for _ in found):

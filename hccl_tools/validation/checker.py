@@ -151,7 +151,11 @@ def check_table(
 ) -> Report:
     """Check a table in memory; see ``validate``."""
     findings = Findings(KEPT, chosen((), ignore))
-    subject = _judge_table(_in_memory(table, product, env or {}), findings)
+    subject = _with_refined_product(_in_memory(table, product, env or {}))
+    if regular_tables.is_regular(table, subject.product, subject.env, is_new=True):
+        findings.find_nothing(lambda: rules_for(table.format))
+    else:
+        subject = _judge_table(subject, findings)
     found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
 
@@ -302,7 +306,7 @@ def _regular(given: Input, found: formats.Detection | None, findings: Findings) 
         return None
     if not regular_tables.is_regular(subject.table, subject.product, subject.env):
         return None
-    findings.ask((*_rules_on_documents(given.kind), *rules_for(found.format)))
+    findings.find_nothing(lambda: (*_rules_on_documents(given.kind), *rules_for(subject.table.format)))
     return subject
 
 
@@ -369,7 +373,7 @@ def _report(subject: Input, findings: Findings, *, file: str, found: formats.Det
         file, table_format, reason, subject.product.name, subject.facts.product_reason, kept,
         _verdict(stopping), subject.document, table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else reader,
-        tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
+        tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=findings.asked,
         reader=reader, noun=kind.noun, product_is_assumed=subject.product_is_assumed,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ stricter than the rules. A table that is not regular may be sound as well; the r
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -88,12 +89,16 @@ def may_be_regular(document: Document | None) -> bool:
     )
 
 
-def is_regular(table: RankTable, product: Product, env: Mapping[str, str]) -> bool:
-    """Return whether the rules find nothing in the table of a document that may be regular.
+def is_regular(table: RankTable, product: Product, env: Mapping[str, str], *, is_new: bool = False) -> bool:
+    """Return whether the rules find nothing in a table: in memory, or of a document that may be regular.
+
+    A new table has the counts that are written with it.
 
     The product is the one that ``product_choice.refined`` returns for the table.
     """
-    size = _devices_of_each(table)
+    if is_new and not table.declared:
+        table = replace(table, declared={"server_count": str(len(table.servers))})
+    size = _devices_of_each(table) if table.format == _FORMAT else 0
     return bool(size) and _has_no_findings(table, size, product, env)
 
 

@@ -308,7 +308,7 @@ def test_pods_without_addresses_are_refused_by_name(command_line: CommandLine) -
     done = command_line("merge", "pod1.json", "pod2.json")
 
     assert done.code == 1
-    assert "no table is written: it has 18 errors" in done.sentence
+    assert "no table is written: it has 16 errors" in done.sentence
     assert "no device_ip" in done.out
     assert 'server "10.1.0.2" is from pod2.json' in done.out
 

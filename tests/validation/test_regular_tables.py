@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hccl_tools import formats
 from hccl_tools.document.document import Document
 from hccl_tools.validation import loading, regular_tables
-from hccl_tools.validation.checker import validate
+from hccl_tools.validation.checker import check_table, validate
 from tests.support.commands import run_here
 from tests.support.strategies import damage
 
@@ -67,7 +69,9 @@ def _of_rules_and_without(data: bytes, product: str | None) -> tuple[Report, boo
     document = Document.parse(data, "table.json")
     document.path = "/tmp/table.json"
     report = validate(document, product=product, select=("HCC",))  # A selection runs the rules.
-    assert report._replace(left_out_as="ignored") == validate(document, product=product)
+    without = validate(document, product=product)
+    assert report.asked() == without.asked()
+    assert report._replace(left_out_as="ignored", asked=tuple) == without._replace(asked=tuple)
     found = regular_tables.recognise(document, product, {}, on_this_host=False)
     if found is not None:
         table, choice = found
@@ -75,6 +79,10 @@ def _of_rules_and_without(data: bytes, product: str | None) -> tuple[Report, boo
         assert report.verdict == "accepted"
         assert (report.product, report.product_reason) == (choice.product.name, choice.reason)
         assert report.table == table
+        new = replace(table, declared={})
+        assert check_table(new, product=product).findings == ()
+        written = "".join(formats.write(new)).encode()
+        assert validate(written, product=product, select=("HCC",)).findings == ()
     return report, found is not None
 
 
