@@ -77,7 +77,8 @@ def recognise(
         return None
     choice = product_choice.choose(product, _FORMAT, on_this_host=on_this_host)
     choice = product_choice.refined(choice, table, lambda: size)
-    return (table, choice) if _is_usual(choice.product) and not _refuses(choice.product, env) else None
+    is_refused = any(job_variables.problems(env, choice.product))
+    return (table, choice) if _is_usual(choice.product) and not is_refused else None
 
 
 def _is_plain(document: Document) -> bool:
@@ -162,10 +163,3 @@ def _is_usual(product: Product) -> bool:
         and product.dies_per_npu == 1
         and not product.single_server
     )
-
-
-def _refuses(product: Product, env: Mapping[str, str]) -> bool:
-    of_hccl = {
-        name: value for name, value in env.items() if name[:5] == "HCCL_" and name[:11] != "HCCL_TOOLS_"
-    }
-    return bool(of_hccl) and any(job_variables.problems(env, product))
