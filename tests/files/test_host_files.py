@@ -96,7 +96,8 @@ def test_a_host_of_a_pod(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "note"), [(0, ""), (1, "note: 1 IP address left out: "), (2, "note: 2 IP addresses left out: ")]
+    ("others", "note"),
+    [(0, ""), (1, "note: 1 IP address left out: "), (2, "note: 2 IP addresses left out: ")],
 )
 def test_endpoint_files_from_a_root_info(tmp_path: Path, others: int, note: str) -> None:
     made = host(tmp_path)

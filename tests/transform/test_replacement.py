@@ -93,7 +93,9 @@ def test_the_device_order_stays() -> None:
 
     assert done.table.device_ids[8:] == [str(number) for number in range(7, -1, -1)]
     assert done.table.device_ips[8] == "192.168.7.107"
-    assert [change.partition(":")[0] for change in done.changes[1:]] == [f"rank {rank}" for rank in range(8, 16)]
+    assert [change.partition(":")[0] for change in done.changes[1:]] == [
+        f"rank {rank}" for rank in range(8, 16)
+    ]
 
 
 def test_other_device_ids_take_their_places_in_ascending_order() -> None:
@@ -172,7 +174,9 @@ def test_the_server_that_was_meant_is_named_among_up_to_1024(number: int, is_nam
         replaced(json.dumps(value), "train-nod", host(7))
 
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith('did you mean "train-node"? its servers are' if is_named else "its servers")
+    assert caught.value.hint.startswith(
+        'did you mean "train-node"? its servers are' if is_named else "its servers"
+    )
 
 
 def test_unlike_spares() -> None:
