@@ -158,3 +158,16 @@ def test_addresses_without_an_order_are_sound(servers: int, seed: int) -> None:
         value["super_pod_list"][0]["server_list"] = [{"server_id": f"10.19.1.{host}"} for host in hosts]
 
     assert said(value) == []
+
+
+@pytest.mark.parametrize("name", ["10.0.0.{}", "fd00::{}", "node{}"])
+def test_exchanged_names_are_reported_whatever_their_form(name: str) -> None:
+    value = cluster()
+    for server, number in zip(value["server_list"], (2, 1, 3, 4), strict=True):
+        server["server_id"] = name.format(number)
+
+    ((rule, message, _),) = said(value)
+
+    assert rule == "HCC633"
+    first, second = (f'server {place} ("{name.format(3 - place)}")' for place in (1, 2))
+    assert message.startswith(f"the server_ids of {first} and {second} do not follow their device_ips")
