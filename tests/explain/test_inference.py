@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+ATTEMPT = "[Connect][Server]connect fail, errno[110] Connection timed out, remote ip[10.0.0.1:60000], retry"
+
 
 def answer(folder: Path, *, rank_table: str | None = None) -> dict[str, Any]:
     logs, notes = sources.collect([str(folder)])
@@ -579,11 +581,31 @@ def test_a_rank_that_writes_for_long_after_an_attempt_to_connect_has_gone_on(
     tmp_path: Path, last: float, causes: int
 ) -> None:
     job = Plogs(tmp_path, 4, 4).start()
-    job.error(
-        1,
-        10,
-        "[Connect][Server]connect fail, errno[110] Connection timed out, remote ip[10.0.0.1:60000], retry",
-    )
+    job.error(1, 10, ATTEMPT)
     job.error(1, last, "step 1")
 
     assert [cause["message"] for cause in answer(tmp_path)["causes"]] == ["HCM667"] * causes
+
+
+@pytest.mark.parametrize(("last", "causes"), [(11.0, 1), (11.001, 0)])
+def test_a_line_more_than_a_second_after_an_attempt_to_connect_shows_that_the_rank_has_gone_on(
+    tmp_path: Path, last: float, causes: int
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    job.error(1, 10, ATTEMPT)
+    job.run(1, last, "tls_switch get, phy_id(1) TLS SWITCH (0)")
+
+    assert [cause["message"] for cause in answer(tmp_path)["causes"]] == ["HCM667"] * causes
+
+
+@pytest.mark.parametrize(("rank", "cause"), [(1, ("HCM824", [3])), (3, ("HCM810", [3]))])
+def test_an_error_after_which_a_rank_went_on_counts_only_if_the_others_wait_for_this_rank(
+    tmp_path: Path, rank: int, cause: tuple[str, list[int]]
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for waiting in (0, 1, 2):
+        job.notify(waiting, 3, 1840)
+    job.screen(rank, "[2026-03-18 10:33:20.000000] ValueError: x")
+    job.screen(rank, "[2026-03-18 10:35:00.000000] loss 0.5")
+
+    assert first_cause(tmp_path)[:2] == cause
