@@ -10,6 +10,8 @@ import atexit
 import gc
 import sys
 
+from hccl_tools import imports
+
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000
@@ -18,11 +20,12 @@ _INTERRUPTED = 130
 
 
 def prepare() -> None:
-    """Tune the garbage collector, and lose no Ctrl-C, before the command line is loaded."""
+    """Tune the garbage collector, lose no Ctrl-C, and load less, before the command line is loaded."""
     sys.unraisablehook = _report_unraisable
     gc.set_threshold(_COLLECT_AFTER)
     # Python collects garbage once more when it exits, which takes milliseconds and frees nothing of use.
     atexit.register(gc.freeze)
+    imports.prepare()
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:

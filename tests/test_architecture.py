@@ -223,8 +223,26 @@ OF_A_SHIM = (
 )
 #: A cold path has the milliseconds that its import takes where it is not needed.
 COLD = re.compile(r"# noqa: PLC0415  \([0-9.]+ ms[;,)]")
+#: A part that is loaded by its name has them, too.
+PART = re.compile(r'    "([a-z_.0-9]+)",  # [0-9.]+ ms; .+')
 #: As few as there are: another one takes the place of one of these.
-MOST_IMPORTS_IN_FUNCTIONS = {"cold": 77, "shim": 31, "optional": 10, "order": 2}
+MOST_IMPORTS_IN_FUNCTIONS = {"cold": 24, "shim": 31, "optional": 10, "order": 2}
+MOST_PARTS = 33
+#: Modules with a registry of commands, checks, formats or engines, or that need what may not be installed.
+BY_NAME = {
+    "hccl_tools.cli.completion",
+    "hccl_tools.cli.lazy_group",
+    "hccl_tools.diagnostics",
+    "hccl_tools.diagnostics.registry",
+    "hccl_tools.doctor.report",
+    "hccl_tools.document.fast_parser",
+    "hccl_tools.explain.knowledge.patterns",
+    "hccl_tools.explain.knowledge.registry",
+    "hccl_tools.formats",
+    "hccl_tools.gathering.coordinator",
+    "hccl_tools.launch.engines",
+    "hccl_tools.own_python",
+}
 
 
 def imports_in_functions() -> list[tuple[str, str]]:
@@ -258,3 +276,35 @@ def test_an_import_in_a_function_has_a_reason_and_there_are_no_more() -> None:
 
     assert [where for reason, where in found if reason == "none"] == []
     assert Counter(reason for reason, _ in found) <= Counter(MOST_IMPORTS_IN_FUNCTIONS)
+
+
+def test_each_part_that_is_loaded_by_its_name_has_a_reason_is_used_and_there_are_no_more() -> None:
+    listed = hccl_tools._PARTS
+    text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    used = {
+        node.args[0].value
+        for path in MODULES.values()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "load_part"
+        if isinstance(node.args[0], ast.Constant)
+    }
+
+    assert set(PART.findall(text)) == listed == used
+    assert {f"hccl_tools.{name}" for name in listed} <= set(MODULES)
+    assert len(listed) <= MOST_PARTS
+
+
+def test_nothing_else_is_imported_by_its_name() -> None:
+    found = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(tree_of(path))
+        if "import_module" in {getattr(node, "id", ""), getattr(node, "attr", "")}
+    }
+
+    assert found <= {"hccl_tools", *BY_NAME}
+
+
+def test_a_part_that_is_not_in_the_table_is_not_loaded() -> None:
+    with pytest.raises(LookupError, match="codec"):
+        hccl_tools.load_part("codec")

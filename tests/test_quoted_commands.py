@@ -51,8 +51,6 @@ REVIEWED = {
     ("hccl_tools.rules.hosts", "device"): "a number",
     ("hccl_tools.rules.lab_hosts", "device"): "a number",
     ("hccl_tools.rules.legacy_formats", "again.missing"): "a number",
-    ("hccl_tools.rules.repeated_addresses", "_BOOT_ID"): "a command without values",
-    ("hccl_tools.rules.repeated_addresses", "device"): "a number",
     ("hccl_tools.rules.servers", "device"): "a number",
     ("hccl_tools.rules.service_addresses", "number"): "a number",
     ("hccl_tools.rules.service_advice", "at"): "a number",

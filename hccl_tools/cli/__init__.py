@@ -12,6 +12,7 @@ import click
 
 from hccl_tools import __version__
 from hccl_tools.cli import lazy_group
+from hccl_tools.cli.help_option import Option
 from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.host import site_defaults
@@ -66,6 +67,7 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @click.option(
     "-V",
     "--version",
+    cls=Option,
     is_flag=True,
     is_eager=True,
     expose_value=False,

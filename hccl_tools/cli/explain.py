@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli import language, options
 from hccl_tools.cli.rules import print_found, print_page, with_number
 from hccl_tools.cli.site_options import from_site
@@ -257,9 +258,9 @@ def _refuse_other_file(word: str) -> None:
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
     run = answer.run_dir
     folders = [] if run else [one for one in typed if os.path.isdir(one)]  # noqa: PTH112  (not loaded for it)
-    from hccl_tools.explain import bundle  # noqa: PLC0415  (12 ms; few calls make one)
-
-    packed = bundle.write(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
+    packed = load_part("explain.bundle").write(
+        path, answer, run=run, table=table, folders=folders, anonymise=anonymise
+    )
     tell(f"{path}: {len(packed.files)} files; look through it before you pass it on")
     for name, size in packed.files:
         tell(f"  {size:>11,}  {name}")

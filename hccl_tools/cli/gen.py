@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli import gather_options, gen_options, options, product_option, table_output
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, IntRange, Seconds
@@ -215,15 +216,14 @@ def _from_elsewhere(options: dict[str, Any], given: list[str]) -> tuple[list[Hos
 
     ``None`` if the call has written what it asks for: the files of a host, or a table from logs.
     """
-    from hccl_tools.cli import asked_hosts, from_log, gen_host_files  # noqa: PLC0415  (32 ms; most tables are of this host)
-
     if gen_options.are_host_files_wanted(options, given):
-        gen_host_files.write(options, _request(options))
+        load_part("cli.gen_host_files").write(options, _request(options))
         return None
     if options["from_log"]:
-        from_log.generate(options, given)
+        load_part("cli.from_log").generate(options, given)
         return None
-    return asked_hosts.facts(_request(options), options)
+    found: tuple[list[HostFacts], list[str]] = load_part("cli.asked_hosts").facts(_request(options), options)
+    return found
 
 
 def is_simulated_cluster(options: dict[str, Any]) -> bool:

@@ -1,8 +1,18 @@
-"""The option ``--help`` of every command."""
+"""The option ``--help`` of every command, and options whose help needs no cleaning."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+
+
+class Option(click.Option):
+    """An option whose help is one line: click would load ``inspect`` to clean it."""
+
+    def __init__(self, *args: Any, help: str | None = None, **attributes: Any) -> None:  # noqa: A002  (click's name)
+        super().__init__(*args, **attributes)
+        self.help = help
 
 
 class QuickHelp(click.Command):
@@ -14,7 +24,7 @@ class QuickHelp(click.Command):
         """Return the option, always the same."""
         if self._help is None:
             names = self.get_help_option_names(ctx)
-            self._help = click.Option(
+            self._help = Option(
                 [*names, "_show_help"],
                 is_flag=True,
                 is_eager=True,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli.values import Choice
 from hccl_tools.notation import screen
 
@@ -25,8 +26,7 @@ def _chinese(ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     chosen = value or _of_locale()
     if chosen != "zh" or ctx.resilient_parsing:
         return None
-    from hccl_tools.zh.lines import line_of  # noqa: PLC0415  (0.8 ms; only for Chinese)
-
+    line_of: Callable[[str], str] = load_part("zh.lines").line_of
     return line_of
 
 

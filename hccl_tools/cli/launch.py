@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli import launch_request, other_launchers
 from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS, HELP, OF_OBJECTS, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
@@ -65,9 +66,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
     if options["emit"] or options["dry_run"]:
         return _printed(request, options)
     if launch_request.has_gate(options) and request.part is None:
-        from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (53 ms; few launches ask all hosts)
-
-        request = launch_preflight.with_gate(request, options)
+        request = load_part("cli.launch_preflight").with_gate(request, options)
     return request
 
 
@@ -81,12 +80,11 @@ def _has_spares(options: dict[str, Any]) -> bool:
 
 def _with_hosts(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest | int:
     """Return the request with the table of the hosts that are named, and with spares; or print a script."""
-    from hccl_tools.cli import launch_spares, launch_table  # noqa: PLC0415  (34 ms; the job has other hosts)
-
     if _names_hosts(options):
-        request = launch_table.with_table(request, options)
+        request = load_part("cli.launch_table").with_table(request, options)
     request = _with_agent(request)
     if _has_spares(options):
+        launch_spares = load_part("cli.launch_spares")
         if options["emit"] == launch_spares.EMIT_TARGET:
             return _printed(request, options, launch_spares.batch_script(request, options))
         if not options["emit"]:  # The other targets refuse the option.
@@ -104,8 +102,7 @@ def _with_agent(request: LaunchRequest) -> LaunchRequest:
 
 def _printed(request: LaunchRequest, options: dict[str, Any], script: str | None = None) -> int:
     """Print what the options ask for instead of a job, and return the exit code."""
-    from hccl_tools.cli import launch_printed  # noqa: PLC0415  (23 ms; nothing is started)
-
+    launch_printed = load_part("cli.launch_printed")
     if script is None:
         launch_printed.show(request, options, _own_names(options))
     else:

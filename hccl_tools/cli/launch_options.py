@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from click import Option
-
 from hccl_tools.cli import exclude_option, product_option, site_options
+from hccl_tools.cli.help_option import Option
 from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
 from hccl_tools.host import site_defaults
 from hccl_tools.launch import engines

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli.help_option import QuickHelp
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.screen import cells, each_fitted, padded, wrapped
@@ -40,9 +41,7 @@ _NARROWEST = 24
 
 def usage() -> ModuleType:
     """Load the module that says what is wrong with a call, and what to type instead."""
-    from hccl_tools.cli import usage as loaded  # noqa: PLC0415  (46 ms; only for a wrong call)
-
-    return loaded
+    return load_part("cli.usage")
 
 
 class Context(click.Context):
@@ -78,9 +77,7 @@ class LazyGroup(QuickHelp, click.Group):
         command: click.Command = module.command
         command.context_class = Context
         if ctx.resilient_parsing:  # the shell completes a command line
-            from hccl_tools.cli.completion import equip  # noqa: PLC0415  (24 ms; only at TAB)
-
-            return equip(command)
+            command = load_part("cli.completion").equip(command)
         return command
 
     def resolve_command(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli import chosen_table, options, show_picture, wait_option
 from hccl_tools.cli.chosen_table import named, this_host
 from hccl_tools.cli.gen_options import from_log as from_log_option
@@ -92,9 +93,7 @@ def command(
             raise UsageError("--from-log has no picture", hint="make a table first: `gen --from-log`")
         if file is not None:
             raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
-        from hccl_tools.cli.from_log import show as show_logs  # noqa: PLC0415  (20 ms; only for logs)
-
-        show_logs(from_log, output)
+        load_part("cli.from_log").show(from_log, output)
         return
     gc.disable()  # a large table has half a million objects, but no reference cycles
     named = _selected({"--rank": rank is not None, "--server": server is not None, "--here": here})

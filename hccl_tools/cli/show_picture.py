@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli.options import together, write
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import UsageError, WriteError
@@ -125,8 +126,7 @@ def draw(
     read = (report.file, origin and origin.file, given.doctor, given.explain)
     if path is not None and any(_is_same(path, one) for one in read):
         raise UsageError(f"-o {path} is the file that is read", hint="write to another file")
-    from hccl_tools.show.picture import drawing  # noqa: PLC0415  (23 ms; only for a picture)
-
+    drawing = load_part("show.picture.drawing")
     marks = drawing.marks(report, table, findings=given.findings, doctor=given.doctor, explain=given.explain)
     subject = drawing.subject(report, table, servers, marks=marks, unfold=unfold)
     pieces = drawing.pieces(subject, output)

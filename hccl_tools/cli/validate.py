@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools import load_part
 from hccl_tools.cli import language, options, wait_option
 from hccl_tools.diagnostics import kept, render
 from hccl_tools.diagnostics.placing import ReportOptions
@@ -124,8 +125,7 @@ class _Run:
 
     def diffs(self, names: Iterable[str], *, write: bool) -> Iterator[str]:
         """Yield the corrections of each file as a diff, and write them if ``write`` is set."""
-        from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (21 ms; only for --fix)
-
+        diff_of = load_part("cli.validate_fix").diff_of
         return self._each_file(
             names,
             lambda file: diff_of(
@@ -220,9 +220,8 @@ class _Run:
 
     @cached_property
     def _local_check(self) -> LocalCheck:
-        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (5 ms; only for --local)
-
-        return LocalCheck()
+        made: LocalCheck = load_part("validation.local_check").LocalCheck()
+        return made
 
     @property
     def exit_code(self) -> int:
@@ -239,9 +238,8 @@ def _is_given_as_table(argument: str) -> bool:
 
 def _of_shell() -> str:
     """Return the table that a variable of the shell names."""
-    from hccl_tools.cli import chosen_table  # noqa: PLC0415  (7 ms; most calls name a file)
-
-    return chosen_table.from_environment()
+    named: str = load_part("cli.chosen_table").from_environment()
+    return named
 
 
 def _files(name: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.records import NamedTuple
@@ -75,7 +75,7 @@ class RuleFacts(NamedTuple):
     @property
     def why(self) -> str:
         """The docstring without title and examples, with its line breaks."""
-        lines = cleandoc(self.doc).splitlines()[1:]
+        lines = inspect.cleandoc(self.doc).splitlines()[1:]
         return "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARKS)).strip()
 
     @property
@@ -106,7 +106,7 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     offset: int | None = None
     at_key: bool = False
-    right: str | int | None = None
+    right: str | int | tuple[str, ...] | None = None
     alike: tuple[str, str] | None = None
     right_key: str | None = None
     devices: tuple[int, ...] = ()

@@ -255,7 +255,7 @@ def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
     between=True,
 )
 def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
-    """Is each file or folder of ``--code`` the same on all hosts?"""
+    """Is each file or folder of `--code` the same on all hosts?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.code):
         yield from differences(
             {host: case.seen.code.get(path, _NOTHING) for host, case in cases.items()}, path
@@ -271,7 +271,7 @@ def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     between=True,
 )
 def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
-    """Does each folder of ``--data`` have the same files on all hosts, by number, size and samples?"""
+    """Does each folder of `--data` have the same files on all hosts, by number, size and samples?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.data):
         yield from differences(
             {host: case.seen.data.get(path, _NOTHING) for host, case in cases.items()}, path

@@ -6,7 +6,7 @@ it never asks the host, raises, prints or sorts. Its docstring says what is aske
 
 from __future__ import annotations
 
-from inspect import cleandoc
+import inspect
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hccl_tools.diagnostics.registry import Registry, Selection
@@ -117,7 +117,7 @@ class Check(NamedTuple):
     @property
     def why(self) -> str:
         """The rest of the docstring."""
-        return cleandoc(self.find.__doc__ or "").partition("\n")[2].strip()
+        return inspect.cleandoc(self.find.__doc__ or "").partition("\n")[2].strip()
 
 
 _CHECKS = Registry[Check]("hccl_tools.doctor")

@@ -115,7 +115,7 @@ def small_dev_shm(case: Case) -> Iterator[Finding]:
     example=Example("observed", "command_code", "1"),
 )
 def health_command_failed(case: Case) -> Iterator[Finding]:
-    """Has the command of ``launch --preflight-command`` ended with exit code 0?"""
+    """Has the command of `launch --preflight-command` ended with exit code 0?"""
     if case.seen.command_code:
         said = f": {case.seen.command_said}" if case.seen.command_said else ""
         yield Finding(f"the health command failed with exit code {case.seen.command_code}{said}")

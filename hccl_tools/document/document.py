@@ -18,6 +18,7 @@ from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from types import ModuleType
 
     from hccl_tools.document.spans import Span
     from hccl_tools.document.strict_parser import DuplicateKey
@@ -38,6 +39,13 @@ class Position(NamedTuple):
 def _characters(part: bytes) -> int:
     """Return the number of characters that begin in a part of a UTF-8 text."""
     return len(part.translate(None, _CONTINUATION))
+
+
+def _closer_look() -> ModuleType:
+    """Load what reads the files that are not clean; every start of a job waits for its table, which is."""
+    from hccl_tools.document import closer_look  # noqa: PLC0415  (3 ms; only where something is wrong)
+
+    return closer_look
 
 
 class Document:
@@ -127,28 +135,26 @@ class Document:
         return self._byte_offsets([index])[index]
 
     def _read_slowly(self, limit: int | None) -> None:
-        # Imported here because most files are clean, and every job start waits for its table.
-        from hccl_tools.document import encoding_problem, strict_parser, syntax_problem  # noqa: PLC0415  (3 ms)
-
-        self.problem = encoding_problem.unreadable(self.data, self._body)
+        look = _closer_look()
+        self.problem = look.encoding_problem.unreadable(self.data, self._body)
         if self.problem:
             return
         text, bad_byte = self._decoded
-        reader = strict_parser.Reader(text, limit)
+        reader = look.strict_parser.Reader(text, limit)
         try:
             self.value = reader.read()
-        except syntax_problem.JsonError as error:
+        except look.syntax_problem.JsonError as error:
             index = error.problem.offset
             found = error.problem._replace(offset=self._byte_offsets([index])[index])
             if bad_byte is not None and found.kind in {"cut off", "empty file"}:
-                found = encoding_problem.bad_byte_problem(self.data, bad_byte)
-            self.problem = encoding_problem.not_text(self.data) or found
+                found = look.encoding_problem.bad_byte_problem(self.data, bad_byte)
+            self.problem = look.encoding_problem.not_text(self.data) or found
             return
         repeats, self.duplicate_count = reader.duplicates, reader.duplicate_count
         self.depth = reader.depth if reader.depth > NESTING_LIMIT else 0
         at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
         self.duplicates = [
-            strict_parser.DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats
+            look.strict_parser.DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats
         ]
         trailing = re.compile(_NOT_BLANK).search(self.data, at[reader.end])
         self.trailing = trailing.start() if trailing else None
@@ -217,16 +223,17 @@ class Document:
         A path without a value gets the span of its nearest ancestor. In a file that is not valid JSON, every
         path gets the position of the problem.
         """
-        from hccl_tools.document.spans import Span, find_spans  # noqa: PLC0415  (0.6 ms; only for findings)
-
+        spans = _closer_look().spans
         if self.problem:
-            return [Span(self.problem.offset, self.problem.offset) for _ in paths]
-        found = find_spans(self._decoded[0], paths, unique=not self.duplicate_count, whole=whole)
+            return [spans.Span(self.problem.offset, self.problem.offset) for _ in paths]
+        found: list[Span] = spans.find_spans(
+            self._decoded[0], paths, unique=not self.duplicate_count, whole=whole
+        )
         if not self._body and self._blocks is None:
             return found
         at = self._byte_offsets(index for span in found for index in span if index is not None)
         return [
-            Span(
+            spans.Span(
                 at[span.start],
                 at[span.end],
                 None if span.key_start is None else at[span.key_start],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
 
 ABSENT = "absent"
 _PART = 1 << 20
-#: Bytes of a file of the data set that are read; of ``--code`` all are read.
-_DATA_SAMPLE = 1 << 16
+#: Bytes of ``--code`` that are read. Of its further files, as of those of a data set, the beginning is read.
+_CODE_BYTES = 1 << 30
+_SAMPLE = 1 << 16
 #: Files of a data set of which the beginning is read, spread evenly over the names in order.
 _DATA_FILES = 16
 #: Entries of a folder that are listed.
@@ -26,14 +29,14 @@ _MADE = frozenset({"__pycache__", ".git"})
 
 def code(path: str) -> str:
     """Return a short hash of a file, or of all files of a folder with their names; else why there is none."""
-    digest = _digest()
+    digest, left = _digest(), _CODE_BYTES
     try:
         if not os.path.isdir(path):
-            _add(digest, path)
+            _add(digest, path, left)
         else:
             for name in _files(path):
                 digest.update(os.fsencode(name) + b"\0")
-                _add(digest, os.path.join(path, name))
+                left -= _add(digest, os.path.join(path, name), max(left, _SAMPLE))
     except FileNotFoundError:
         return ABSENT
     except OSError as error:
@@ -55,7 +58,7 @@ def data(path: str) -> str:
             total += size
             digest.update(b"%s\0%d\0" % (os.fsencode(name), size))
             if name in sampled:
-                _add(digest, full, _DATA_SAMPLE)
+                _add(digest, full, _SAMPLE)
     more = "or more " if len(names) == MOST_ENTRIES else ""
     return f"{count(len(names), 'file')} {more}of {total:,} bytes, {digest.hexdigest()[:12]}"
 
@@ -78,15 +81,26 @@ def _files(folder: str) -> Iterator[str]:
             yield os.path.relpath(os.path.join(here, name), folder)
 
 
-def _add(digest: hashlib._Hash, path: str, most: int | None = None) -> None:
-    """Add the bytes of a regular file, at most ``most``; a pipe or a device would block."""
-    if not os.path.isfile(path):
-        if not os.path.lexists(path):
-            raise FileNotFoundError(path)
-        digest.update(b"not a regular file")
-        return
-    with open(path, "rb") as file:
-        while part := file.read(_PART if most is None else min(most, _PART)):
+def _add(digest: hashlib._Hash, path: str, most: int) -> int:
+    """Add the size of a regular file and its bytes, at most ``most``; return the number of those bytes.
+
+    A pipe would block, and a file of /proc, whose size is 0, can have any number of bytes.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO and (error.errno != errno.ENOENT or not os.path.lexists(path)):
+            raise
+        digest.update(b"not a regular file")  # A socket, or a link that leads nowhere.
+        return 0
+    with open(descriptor, "rb", buffering=0) as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            digest.update(b"not a regular file")
+            return 0
+        digest.update(b"%d\0" % about.st_size)
+        left = most = min(most, about.st_size)
+        while left and (part := file.read(min(left, _PART))):
             digest.update(part)
-            if most is not None:
-                return
+            left -= len(part)
+    return most - left

@@ -37,9 +37,10 @@ def holders(devices: Iterable[int], site: Site) -> list[Holder]:
     found: list[Holder] = []
     if not paths:
         return found
+    without = {os.getpid(), *procfs.kernel_threads()}
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            found += [_holder(int(name), device) for device in sorted(_open_devices(int(name), paths))]
+        if name.isdigit() and (pid := int(name)) not in without:
+            found += [_holder(pid, device) for device in sorted(_open_devices(pid, paths))]
     return found
 
 
@@ -50,19 +51,23 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
 
 
 def _open_devices(pid: int, paths: Mapping[str, int]) -> set[int]:
-    folder = f"/proc/{pid}/fd"
     try:
-        names = os.listdir(folder)
+        folder = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return set()
-    return {paths[target] for target in _targets(folder, names) if target in paths}
+    try:
+        return {paths[target] for target in _targets(folder, os.listdir(folder)) if target in paths}
+    except OSError:  # The process has ended.
+        return set()
+    finally:
+        os.close(folder)
 
 
-def _targets(folder: str, names: Iterable[str]) -> Iterator[str]:
+def _targets(folder: int, names: Iterable[str]) -> Iterator[str]:
     # Neither scandir nor `suppress`: every descriptor of every process is looked at before a start.
     for name in names:
         try:
-            yield os.readlink(f"{folder}/{name}")
+            yield os.readlink(name, dir_fd=folder)
         except OSError:  # noqa: PERF203  (the process may have closed the descriptor)
             continue
 

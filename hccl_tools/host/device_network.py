@@ -45,7 +45,7 @@ _OPTIONAL = {
     "history": (
         "-link_stat",
         "the history of the link",
-        re.compile(r"^\[[^\]]*\]current time", re.MULTILINE),
+        re.compile(r"^\[[^\]\n]*\]current time", re.MULTILINE),
     ),
     "mtu": ("-mtu", "the MTU", re.compile(r"^.*\bmtu\b\D{0,8}(\d+)", re.MULTILINE | re.IGNORECASE)),
 }
@@ -54,8 +54,8 @@ _EXPIRY = re.compile(r"tls expiration status\[(\d)\]")
 #: The tool ends with an error once a certificate has expired; the switch is stated all the same.
 _STATED_WITH_ERROR = frozenset({"-tls"})
 #: The history of a link: the time on the device, and when the link went down.
-_NOW = re.compile(r"^\[[^\]]*\]current time\s*: (\S.*?\d{4})\s*$", re.MULTILINE)
-_DOWN = re.compile(r"^\[[^\]]*\]\s+(\S.*?\d{4})\s+LINK DOWN\s*$", re.MULTILINE)
+_NOW = re.compile(r"^\[[^\]\n]*\]current time\s*: (\S.*?\d{4})\s*$", re.MULTILINE)
+_DOWN = re.compile(r"^\[[^\]\n]*\][ \t]+(\S.*?\d{4})[ \t]+LINK DOWN[ \t\r]*$", re.MULTILINE)
 _HOUR = 3600
 _NOT_SET = ("no gateway was preset", "no ip was preset")
 

@@ -6,6 +6,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools import load_part
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines, preflight
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.cluster.agent import AgentLink
+    from hccl_tools.launch.cluster.by_engine import ByEngine
+    from hccl_tools.launch.cluster.by_hand import ByHand
     from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
+    from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
+    from hccl_tools.launch.restart import Restarts
 
 #: Seconds for MindSpore's scheduler to exit after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
@@ -84,6 +89,7 @@ class LocalJob:
         #: Of the run and its logs. The kernel releases all locks when this process exits for any reason.
         self._locks: list[int] = []
         self._warnings: tuple[str, ...] = ()
+        self._restarts: Restarts | None = None
 
     def __enter__(self) -> LocalJob:  # noqa: PYI034  (Python 3.10 has no Self)
         """Return the job."""
@@ -119,27 +125,26 @@ class LocalJob:
     def meet_hosts(self, until: float | None) -> None:
         """Wait for the launchers of the other hosts, if the command was typed on each of them."""
         if self.prepared.plan.rendezvous is not None:
-            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
-
-            self.link = consistency.connect_peers(self.prepared, self.request, until=until)
+            self.link = _by_hand().connect_peers(self.prepared, self.request, until=until)
 
     def hold_run(self) -> None:
         """Create and lock the run directory."""
-        _check_restarts(self.prepared.plan, self.request)
+        if self.request.watch.max_restarts:
+            self._restarts = load_part("launch.restart").Restarts(self.prepared, self.request)
         again = bool(self.request.part and self.request.part.restart)
         self._locks = _hold(self.prepared, self.request, again=again)
 
     def open_controller(self) -> None:
         """Listen for the agents that the engine will start, if there are any."""
-        self.controller = _open_controller(self.prepared, self.request)
+        plan = self.prepared.plan
+        if plan.supervisor or plan.shim_command:
+            self.controller = _by_engine().open_controller(self.prepared, self.request)
 
     def run(self) -> int:
         """Start the processes, wait until the job ends, and return its exit code."""
         plan, controller = self.prepared.plan, self.controller
         _announce(plan, self._warnings, self.agent)
-        from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
-
-        outcome = supervisor.supervise(
+        outcome: Outcome = load_part("launch.supervise.supervisor").supervise(
             engines.of(plan).processes(plan),
             run_dir=plan.run_dir,
             environment={
@@ -163,9 +168,7 @@ class LocalJob:
         request, plan, agent, controller = self.request, self.prepared.plan, self.agent, self.controller
         join_peers = None
         if self.link is not None:
-            from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (6 ms; several hosts, started by hand)
-
-            join_peers = partial(peer_coordination.PeerCoordination, self.link)
+            join_peers = partial(_by_hand().Coordination, self.link)
         supervision = Supervision(
             watch=request.watch,
             tail=request.logs.tail,
@@ -180,28 +183,14 @@ class LocalJob:
             scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
         )
         if controller is not None:
-            from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (0.4 ms; an engine's jobs only)
-
-            supervision = engine_output.shown_by(supervision, plan, controller.watch)
-            supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)
+            supervision = _by_engine().supervised(supervision, self.prepared, controller)
         elif agent is not None:
             supervision = supervision._replace(
                 on_attempt=agent.watch, explain=agent.report_end, stream=agent.stream
             )
-        return self._restarting(supervision)
-
-    def _restarting(self, supervision: Supervision) -> Supervision:
-        """Return a supervision that restarts the job, if it may; with spares, also on other hosts."""
-        request, prepared, controller = self.request, self.prepared, self.controller
-        if not request.watch.max_restarts:
+        if self._restarts is None:
             return supervision
-        from hccl_tools.launch import restart  # noqa: PLC0415  (28 ms; few jobs restart)
-
-        if controller is None or not request.spares:
-            again = restart.on_the_same_hosts(prepared, request, self.link)
-            return supervision._replace(before_restart=again)
-        preparation = restart.WithSpares(prepared, request, controller, prepare=prepared_launch)
-        return supervision._replace(before_restart=preparation.prepare, explain=preparation.explain)
+        return self._restarts.added_to(supervision, controller or self.link, prepare=prepared_launch)
 
     def _report_refusal(self, error: HcclToolsError) -> None:
         """Tell the launchers of the job's other hosts that this host does not start its part."""
@@ -211,10 +200,19 @@ class LocalJob:
         elif self.agent is not None:
             self.agent.refuse(error, prepared and prepared.plan)
         elif request.part is None and request.start.preflight:
-            from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (25 ms; a refusal is rare)
+            _by_hand().report_refusal(error, prepared, request)
 
-            if not isinstance(error, membership.RefusalError):
-                consistency.refuse(prepared, request, error.message)
+
+def _by_hand() -> type[ByHand]:
+    """Load the stages of a job whose command is typed on several hosts, which need to know of a refusal."""
+    stages: type[ByHand] = load_part("launch.cluster.by_hand").ByHand
+    return stages
+
+
+def _by_engine() -> type[ByEngine]:
+    """Load the stages of a job whose hosts an engine starts."""
+    stages: type[ByEngine] = load_part("launch.cluster.by_engine").ByEngine
+    return stages
 
 
 def _give_up(error: BaseException, lock: int) -> None:
@@ -228,18 +226,9 @@ def _give_up(error: BaseException, lock: int) -> None:
         error.args = ("no rank was started on this host",)
 
 
-def _check_restarts(plan: Plan, request: LaunchRequest) -> None:
-    if request.watch.max_restarts:
-        from hccl_tools.launch import restart  # noqa: PLC0415  (26 ms; few jobs restart)
-
-        restart.check(plan, request)
-
-
 def _refuse_repeated_start(request: LaunchRequest) -> None:
     if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
-        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (4 ms; under mpirun or srun only)
-
-        repeated_start.refuse(os.environ, "launch", request.program.argv, request.typed_options)
+        _by_engine().refuse_repeated_start(os.environ, "launch", request.program.argv, request.typed_options)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
@@ -278,9 +267,7 @@ def _prepared(request: LaunchRequest, meanwhile: Callable[[PreparedLaunch], obje
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     engine = engines.of(prepared.plan)
     if prepared.plan.supervisor and engine.names_hosts:
-        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (3 ms; only if the command names hosts)
-
-        host_names.check(prepared, use=f"--engine {engine.name}", colons=engine.takes_colons)
+        _by_engine().check_host_names(prepared, use=f"--engine {engine.name}", colons=engine.takes_colons)
     return prepared
 
 
@@ -289,17 +276,16 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    from hccl_tools.runs import table_lock  # noqa: PLC0415  (0.7 ms; a table that ranks on devices read)
-
-    return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
+    lock: int = load_part("runs.table_lock").take(data + part.encode(), prepared.plan.run_dir, os.environ)
+    return lock
 
 
 def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:
     """Connect to the launcher; return the request with the path of the table that the launcher sends."""
     os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
-    from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (7 ms; on other hosts only)
-
-    agent = AgentLink(os.environ, request.watch.host_timeout, request.watch.join_timeout)
+    agent: AgentLink = load_part("launch.cluster.agent").AgentLink(
+        os.environ, request.watch.host_timeout, request.watch.join_timeout
+    )
     if request.table.file != TABLE_FROM_LAUNCHER:
         return agent, request
     try:
@@ -309,25 +295,6 @@ def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink,
         agent.refuse(error, None)
         raise
     return agent, request._replace(table=request.table._replace(file=path))
-
-
-def _open_controller(prepared: PreparedLaunch, request: LaunchRequest) -> Controller | None:
-    """Listen for the agents that the engine will start, if there are any."""
-    plan = prepared.plan
-    if not (plan.supervisor or plan.shim_command):
-        return None
-    from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (9 ms; for engines only)
-
-    try:
-        return Controller(
-            plan,
-            prepared.table_data,
-            spares=[spare.name for spare in request.spares],
-            hang_timeout=request.watch.hang_timeout,
-            evidence_timeout=request.watch.evidence_timeout,
-        )
-    except OSError as error:
-        raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
@@ -354,10 +321,8 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int
         directory.write(plan.run_dir, names.BACKUP_VARIABLES, prepared.backup_variables)
     locks: list[int] = []
     if plan.private_dir:
-        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (0.3 ms; for MPI ranks only)
-
         locks.append(private_files.make(plan.private_dir))
-        planned_ranks.write(plan, prepared.table_data)
+        _by_engine().write_ranks(plan, prepared.table_data)
     outside = () if plan.supervisor else [each for each in plan.local if os.path.isabs(each.log)]
     for process in outside:
         if again:  # The log of a restart is another file of the same directory.

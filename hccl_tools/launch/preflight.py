@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hccl_tools import load_part
 from hccl_tools.errors import LaunchError
 from hccl_tools.host.host_ports import is_free
 from hccl_tools.launch.supervise import leftovers
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = r"(?i)\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?"
 _LARGEST_YAML = 1 << 20
-#: The module of the stage after the start, which is loaded while hccn_tool answers.
-_SUPERVISOR = "hccl_tools.launch.supervise.supervisor"
 _REHEARSE, _SKIP = "to rehearse without NPUs add --cpu", "--preflight none starts without these checks"
 
 
@@ -91,10 +89,8 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
 
 def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield what the quick checks of ``doctor`` find on this host."""
-    from hccl_tools.doctor import quick  # noqa: PLC0415  (5 ms; only with NPUs)
-
     addresses = tuple(dict.fromkeys(process.host for process in plan.local))
-    yield from quick.problems(tuple(_devices(plan)), environment, addresses, plan.product)
+    yield from load_part("doctor.quick").problems(tuple(_devices(plan)), environment, addresses, plan.product)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
@@ -143,7 +139,7 @@ class Preflight:
             environment = {**prepared.shared_environment, **self._typed}
             self._found = check(plan, environment, prepared.nodes)
             self._logs = os.path.dirname(plan.run_dir)
-        import_module(_SUPERVISOR)
+        load_part("launch.supervise.supervisor")  # The stage after the start, while hccn_tool answers.
 
     def warnings(self) -> tuple[str, ...]:
         """Return what does not prevent the start.

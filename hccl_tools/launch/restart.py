@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import consistency
+from hccl_tools.launch.cluster.controller import Controller
 from hccl_tools.launch.mpi import planned_ranks
 from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.spares import lost_hosts
@@ -21,14 +22,44 @@ from hccl_tools.launch.supervise.options import NextStart
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import BeforeRestart
+    from hccl_tools.launch.supervise.options import BeforeRestart, Supervision
     from hccl_tools.processes.signals import Signals
+
+
+class Restarts:
+    """The restarts of a job.
+
+    Raises:
+        LaunchError: The hosts cannot restart together; see ``check``.
+    """
+
+    def __init__(self, prepared: PreparedLaunch, request: LaunchRequest) -> None:
+        check(prepared.plan, request)
+        self._prepared, self._request = prepared, request
+
+    def added_to(
+        self,
+        supervision: Supervision,
+        others: Controller | PeerLink | None,
+        *,
+        prepare: Callable[[LaunchRequest], PreparedLaunch],
+    ) -> Supervision:
+        """Return a supervision that restarts the job; with spares, also on other hosts.
+
+        Args:
+            others: The connection to the job's other hosts.
+            prepare: Makes the plan of a request.
+        """
+        if self._request.spares and isinstance(others, Controller):
+            again = WithSpares(self._prepared, self._request, others, prepare=prepare)
+            return supervision._replace(before_restart=again.prepare, explain=again.explain)
+        link = None if isinstance(others, Controller) else others
+        return supervision._replace(before_restart=on_the_same_hosts(self._prepared, self._request, link))
 
 
 def on_the_same_hosts(

@@ -34,6 +34,8 @@ def parse(text: str, unit: str = "s") -> tuple[float, str]:
     ((100800.0, 'd'), (9000.0, 'h'), (5400.0, 's'))
     """
     text = text.strip().lower()
+    if text.isascii() and text.replace(".", "", 1).isdecimal():  # The patterns take 0.3 ms to compile.
+        return float(text) * UNITS[unit], unit
     if found := re.fullmatch(_CLOCK, text):
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return days * 86400 + hours * 3600 + minutes * 60 + seconds, "s"

@@ -60,4 +60,5 @@ def unused(path: str, *, beside: str = "") -> str:
     """
     stem, ending = os.path.splitext(path)  # noqa: PTH122  (pathlib is not loaded for it)
     numbered = (f"{stem}.{number}{ending}" for number in range(2, _MOST_NUMBERED))
-    return next((name for name in (path, *numbered) if name != beside and not os.path.lexists(name)), "NEW")
+    last = f"{stem}.{os.urandom(4).hex()}{ending}"
+    return next((name for name in (path, *numbered) if name != beside and not os.path.lexists(name)), last)

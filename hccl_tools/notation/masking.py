@@ -43,7 +43,7 @@ _SHAPES = (
     r"|\blogin\s{1,64}\S{1,256}\s{1,64}password\s{1,64}(?P<netrc>[^\s\"']+)"
 )
 #: A name and the separator before its value: ``token=``, ``"token":``, ``--token``, ``"--token",``, ``<x>``.
-_NAMED = re.compile(
+_NAMED = (
     r"(?<![\w.-])(?P<mark>--?(?=[A-Za-z])|<|)(?P<name>[A-Za-z][\w.-]*)"
     r"(?P<between>\\*[\"']?\s*(?:=>|[:=])[ \t]*|(?:\s|\\\n)+|\\*[\"']\s*,\s*(?=\\*[\"'])|>)"
 )
@@ -217,7 +217,7 @@ def _in_user_info(value: str, start: int, end: int) -> Iterator[tuple[int, int]]
 def _named(value: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of values that follow the name of a secret."""
     done = 0
-    for match in _NAMED.finditer(value):
+    for match in _compiled(_NAMED).finditer(value):
         mark, name, between = match.groups()
         is_option = mark.startswith("-")
         needs_option = between.isspace() or "," in between or "\\\n" in between

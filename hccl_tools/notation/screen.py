@@ -17,9 +17,19 @@ STANDARD = 80
 _NARROWEST = 20
 #: A change of colour, which takes no column.
 _STYLE = "\x1b\\[[0-9;]*m"
+#: A text as shlex.quote writes it.
+_BY_SHELL = r"""'[^']*'(?:"'"'[^']*')*"""
+#: A command in backquotes, with texts that are quoted for the shell.
+_IN_BACKQUOTES = r"(?<![A-Za-z0-9_./'-])`(?:" + _BY_SHELL + r"|[^`'])+`(?![A-Za-z0-9_/-])"
+#: What stands for these signs in such a command while its line is broken: it is one word then.
+_SIGNS, _MARKS = " '", "\0\1"
+#: What stands for a command with a name that has a backquote.
+_NAMED = "\2"
+#: A longer line is not broken: it has a text of a file that is shown whole.
+_LONGEST = 1000
+_QUOTED = r"(?<![^\s(=])'[^']+'"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
-_QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
 _WORD = rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)"
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
 _COMMAND = (
@@ -31,14 +41,15 @@ _COMMAND = (
 #: semicolon before it.
 _REDIRECTION = r" [<>|] \S"
 #: What is quoted in a line, also by shlex.quote: the beginning of a command is not looked for in it.
-_PASSAGE = r"""`[^`]+`|(?<![^\s(=])'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*\""""
+_PASSAGE = rf"""{_IN_BACKQUOTES}|(?<![^\s(=]){_BY_SHELL}|"(?:[^"\\]|\\.)*\""""
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
 #: at its first use, as it takes 2 ms.
 _CHINESE_STOP = "。"
 _CHINESE_WORD = (
-    rf"(?<!\s)(\s*)((?:{_QUOTED}|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    r"(?<!\s)(\s*)((?:`[^`]+`|" + _QUOTED + "|"
+    r"[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
@@ -110,8 +121,9 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
 
     A word or a command that is longer stays whole, so that it can be copied: the terminal continues it on the
     next line, and copies it without a line break. A command is in backquotes, or follows ``next:``, or is a
-    program with all behind it after a colon. Lines that quote a log or a file stay as they are, as does every
-    line if ``columns`` is ``None``. A line with a Chinese full stop is broken between characters.
+    program with all behind it after a colon. Lines that quote a log or a file, or name something with a
+    backquote, stay as they are, as does every line if ``columns`` is ``None``. A line with a Chinese full
+    stop is broken between characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.
@@ -119,13 +131,15 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     >>> wrapped("  help: see `hccl-tools validate t.json`, then start", 30)
     ['  help: see `hccl-tools validate t.json`,', '    then start']
     """
-    if columns is None or cells(line) <= columns or re.match(_QUOTE, line):
+    if columns is None or cells(line) <= columns or len(line) > _LONGEST or re.match(_QUOTE, line):
         return [line]
     body = line.lstrip(" ")
     lead = line[: len(line) - len(body)]
-    if body.startswith(_NEXT):
+    as_words = re.sub(_IN_BACKQUOTES, _as_word, body)
+    # Other backquotes are those of a name: where a command begins and ends is then not known.
+    if body.startswith(_NEXT) or _NAMED in as_words or "`" in re.sub("`[^`]*`", "", as_words):
         return [line]
-    body, command = _parted(body)
+    body, command = _parted(as_words)
     if indent is None:
         indent = lead + "  "
     room = columns - cells(indent)
@@ -141,7 +155,13 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
             current, used = indent + word, columns - room + size
         else:
             current, used = current + space + word, used + len(space) + size
-    return [*lines, current]
+    signs = str.maketrans(_MARKS, _SIGNS)
+    return [one.translate(signs) for one in (*lines, current)]
+
+
+def _as_word(command: re.Match[str]) -> str:
+    inside = command[0][1:-1]
+    return _NAMED if "`" in inside else "`" + inside.translate(str.maketrans(_SIGNS, _MARKS)) + "`"
 
 
 def _parted(body: str) -> tuple[str, str]:

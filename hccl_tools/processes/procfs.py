@@ -18,8 +18,10 @@ else:
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
-#: PF_EXITING of the kernel's flags.
-_EXITING = 4
+#: PF_EXITING and PF_KTHREAD of the kernel's flags.
+_EXITING, _OF_THE_KERNEL = 4, 0x200000
+#: The kernel's thread that starts the others.
+_KTHREADD = 2
 #: States of a process that has ended and waits to be reaped.
 ENDED_STATES = frozenset("ZX")
 
@@ -76,6 +78,15 @@ def children(pid: int) -> list[int]:
     except OSError:
         pass
     return found
+
+
+def kernel_threads() -> list[int]:
+    """Return the threads of the kernel, some ten for each core; none in a container."""
+    line = read(f"/proc/{_KTHREADD}/stat")
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 20 or not int(fields[6]) & _OF_THE_KERNEL:
+        return []
+    return [_KTHREADD, *children(_KTHREADD)]
 
 
 def disk_bytes(pid: int) -> int:

@@ -64,6 +64,14 @@ def run(
     return Ended(code, output, errors)
 
 
+def answer(argv: Sequence[str], seconds: float, environ: Mapping[str, str]) -> Ended | None:
+    """Run a program for its answer; ``None`` if it was killed, because it did not end in time."""
+    try:
+        return run(argv, seconds, environ)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None  # noqa: S101  (for mypy)
     return pipe

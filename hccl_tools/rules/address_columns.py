@@ -131,3 +131,18 @@ def all_plain(subject: Subject) -> bool:
 def has_address(addresses: list[str]) -> bool:
     """Whether a device has a first address other than 0.0.0.0."""
     return bool(addresses) and not is_unset(addresses[0])
+
+
+@shared
+def refused_values(subject: Subject) -> list[tuple[str | None, ...]]:
+    """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
+    servers, need = subject.table.servers, subject.product.needs_device_ip
+    absent = (None,)
+    if subject.table.format == "group_list":
+        unread = servers_unread(subject)
+        return [() if index in unread else absent for index in range(len(servers))]
+    if (len(servers) == 1 or need == "never") and not intra_roce(subject):
+        return [()] * len(servers)
+    if need == "always":
+        return [(None, "")] * len(servers)
+    return [() if has_host else absent for has_host in hosts_set(subject)]

@@ -15,6 +15,7 @@ from hccl_tools.rules.address_columns import (
     hosts_set,
     intra_roce,
     packed_addresses,
+    refused_values,
     servers_unread,
 )
 from hccl_tools.rules.address_texts import of_number
@@ -62,21 +63,6 @@ def servers_of_no_host(subject: Subject) -> frozenset[int]:
     )
 
 
-@shared
-def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
-    """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
-    servers, need = subject.table.servers, subject.product.needs_device_ip
-    absent = (None,)
-    if subject.table.format == "group_list":
-        unread = servers_unread(subject)
-        return [() if index in unread else absent for index in range(len(servers))]
-    if (len(servers) == 1 or need == "never") and not intra_roce(subject):
-        return [()] * len(servers)
-    if need == "always":
-        return [(None, "")] * len(servers)
-    return [() if has_host else absent for has_host in hosts_set(subject)]
-
-
 @rule(
     "HCC401",
     "device-ip-missing",
@@ -103,7 +89,9 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     alike = dict[int, tuple[str, str]]()
     misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
     misspelt = misspelt or column_of_addresses(subject)
-    for index, (server, refused) in enumerate(zip(subject.table.servers, _refused(subject), strict=True)):
+    for index, (server, refused) in enumerate(
+        zip(subject.table.servers, refused_values(subject), strict=True)
+    ):
         for row in server.rows if refused and index not in servers_of_no_host(subject) else ():
             if ips[row] in refused:
                 if misspelt is not None and subject.table.columns[misspelt][row] is not None:
@@ -350,7 +338,7 @@ def _unread(subject: Subject, finding: Finding, row: int, alike: dict[str, tuple
     """Return the finding on what a plug-in wrote in place of an address, in a table that a controller writes."""
     why = "MindCluster's device plug-in writes it if it can read no address from the device"
     rest = ""
-    if "" not in _refused(subject)[subject.table.server_of_row[row]]:
+    if "" not in refused_values(subject)[subject.table.server_of_row[row]]:
         rest = (
             '; if it has none, HCCL takes "" here; with `launch --start torch`, which gives the ranks no table, '
             "`--ignore HCC403` starts the job as it is"

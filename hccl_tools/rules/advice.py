@@ -22,6 +22,7 @@ from hccl_tools.rules.commands import address_query, how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.server_places import displaced_addresses
 from hccl_tools.rules.spelling import misspelt
 from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
 
@@ -209,7 +210,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip
     Instead: table
-    Hint: add the address, or omit the addresses of all devices; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
+    Hint: add the address: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
     """
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
@@ -222,7 +223,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
         for row in without if len(without) < len(server.rows) else ():
             yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
                           subject.device_path(row),
-                          f"add the address, or omit the addresses of all devices; {how(subject, row)}")  # fmt: skip
+                          f"add the address: {how(subject, row)}")  # fmt: skip
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
@@ -415,6 +416,8 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
         if server.rows
     ):
         return  # HCC205 reports servers with mixed ranks.
+    if displaced_addresses(subject) is not None:
+        return  # HCC633 reports servers with the devices of others, which another order does not put right.
     lowest = [min((ranks[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:

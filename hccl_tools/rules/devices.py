@@ -28,7 +28,7 @@ from hccl_tools.rules.moved_entries import (
     right_devices,
     with_address_as_id,
 )
-from hccl_tools.rules.numbers import is_sloppy
+from hccl_tools.rules.numbers import as_read, is_sloppy
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared, shared_each
 from hccl_tools.rules.run_together import listed_together, run_together
 from hccl_tools.rules.surplus_devices import (
@@ -76,7 +76,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
         if number is None or number < 0:
             value = subject.table.device_ids[row]
             finding = Finding(
-                f'device id "{value}" is not a whole number (0, 1, 2, ...)',
+                f"device id {as_read(value, None) if isinstance(value, str) else value} is not a whole number (0, 1, 2, ...)",
                 subject.device_path(row, "device_id"),
                 _right_device(subject, row),
             )
@@ -415,7 +415,7 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
         message += f": {why_surplus(subject, subject.table.server_of_row[rows[0]])}"
     sloppy = [row for row in rows if is_sloppy(subject.table.device_ids[row], number)]
     if sloppy:
-        message += f": {quoted(str(subject.table.device_ids[sloppy[0]]))} is read as {number}"
+        message += f": {as_read(str(subject.table.device_ids[sloppy[0]]), None)} is read as {number}"
     wrong = _by_order(subject, listed, absent[0], rows) if len(absent) == len(rows) - 1 == 1 else None
     wrong = sloppy[0] if wrong is None and sloppy else wrong
     first = wrong if wrong == rows[0] else rows[1]

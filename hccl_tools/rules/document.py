@@ -15,8 +15,10 @@ from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from hccl_tools.document.document import Document
+    from hccl_tools.document.syntax_problem import JsonProblem
     from hccl_tools.table.products import Product
 
 
@@ -109,9 +111,7 @@ def not_a_rank_table(subject: Input) -> Iterator[Finding]:
         return  # HCC106 reports it: the table gets its list with its status.
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
-        from hccl_tools.rules import other_documents  # noqa: PLC0415  (20 ms; only where something is wrong)
-
-        yield other_documents.finding(subject, found)
+        yield _other_documents().finding(subject, found)
 
 
 @rule(
@@ -189,9 +189,21 @@ def byte_order_mark(subject: Input) -> Iterator[Finding]:
 
 def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
     """Return the finding on text after the table; see ``other_documents.text_after``."""
+    finding: Finding = _other_documents().text_after(document, product, offset, message, hint)
+    return finding
+
+
+def explained(document: Document) -> JsonProblem | None:
+    """Return why a document is not valid JSON; see ``explanation.explained``."""
+    problem: JsonProblem | None = _other_documents().explanation.explained(document)
+    return problem
+
+
+def _other_documents() -> ModuleType:
+    """Load the module on documents that are not a table, and with it the explanation of broken JSON."""
     from hccl_tools.rules import other_documents  # noqa: PLC0415  (20 ms; only where something is wrong)
 
-    return other_documents.text_after(document, product, offset, message, hint)
+    return other_documents
 
 
 @rule(

@@ -30,6 +30,8 @@ from hccl_tools.rules.copies import (
     server_copies,
 )
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
+from hccl_tools.rules.entries_again import are_counted_once, said_of_entries
+from hccl_tools.rules.nodes_again import counted_once
 from hccl_tools.rules.rank_devices import add_lost
 from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.rank_restarts import half_again, restarts
@@ -311,6 +313,10 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
             f"its entries from {half} on are those before it again, as if a list was joined with itself"
         )
         return Doubt(repeated, f"remove the entries from {half} on; rank_count is then right")
+    if are_counted_once(subject):
+        return Doubt(*said_of_entries(subject))
+    if listed_again := counted_once(subject):
+        return Doubt(*listed_again)
     gap, said = _of_ranks(subject), sizes(subject.path)
     is_named = said is not None and said.fits(None, size)
     lost = None if is_named else lost_devices(subject)

@@ -47,6 +47,10 @@ class Findings:
         self.counts: Counter[RuleFacts] = Counter()
         self.asked: dict[RuleFacts, None] = {}
 
+    def ask(self, rules: Iterable[Rule]) -> None:
+        """Note that rules were asked, which find nothing."""
+        self.asked.update((rule.facts, None) for rule in rules if self.chosen(rule.facts))
+
     def run(self, rules: Iterable[Rule], subject: Input) -> int:
         """Run the given rules, except those that need a damaged key; return the number of their findings."""
         total = 0

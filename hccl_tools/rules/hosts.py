@@ -19,6 +19,7 @@ from hccl_tools.rules.address_order import (
 from hccl_tools.rules.commands import address_query, how, shown_host
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.exchanged_host import exchanged_with_host, of_exchanged_host
+from hccl_tools.rules.lost_digits import name_without_digit
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import (
@@ -170,6 +171,8 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     found = displaced_addresses(subject) or _of_names(subject)
     if found is None and stale is not None:
         found = of_stale(subject, stale)
+    if found is None and not wrong_names(subject):
+        found = name_without_digit(subject)
     if found is not None:
         yield found
 

@@ -9,6 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
+from hccl_tools.rules.pod_copies import copied_pod, has_two_ids, named_twice, of_copied_pod
 from hccl_tools.rules.pod_servers import unplaced
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.replaced_text import renamed_in_pods
@@ -119,6 +120,12 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
+    if (copied := copied_pod(subject)) is not None and has_two_ids(copied):
+        if not copied.rest:  # Else HCC525 reports it.
+            yield of_copied_pod(subject, copied)
+        return
+    if named_twice(subject) is not None:
+        return  # HCC525 reports it.
     pods = subject.table.super_pods
     first: dict[str, tuple[int, int]] = {}
     for number, pod in enumerate(pods):

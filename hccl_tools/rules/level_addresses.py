@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _SHOWN = 80
 _FORMS = {
     "EID": "write the EID of the port, 32 hexadecimal digits, as in /etc/hccl_rootinfo.json of its host",
-    "IPV4": "write an IPv4 address, such as 10.0.0.1",
-    "IPV6": "write an IPv6 address, such as fd00::1",
+    "IPV4": "write an IPv4 address, such as 10.0.0.1, as `hccl-tools gen` on the host of the rank prints it",
+    "IPV6": "write an IPv6 address, such as fd00::1, as `hccl-tools gen` on the host of the rank prints it",
 }
 _MOST_PORTS = 16
 #: An EID without its leading zeros, and the digits of a whole one.

@@ -9,10 +9,12 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.copies import absent_devices
+from hccl_tools.rules.entries_again import entries_again
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
+from hccl_tools.rules.nodes_again import counted_once, nodes_again, ranks_again
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.rank_restarts import half_again
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -78,6 +80,9 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     """
     if half_again(subject):
         return  # HCC204 reports it.
+    if entries_again(subject):
+        return  # HCC203 or HCC204 reports them.
+    is_reported = counted_once(subject) is not None  # By HCC204, too.
     local_ids = local_numbers(subject)
     device_ids = right_devices(subject)
     levels = subject.table.column("level_list")
@@ -86,9 +91,12 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
         for index, server in enumerate(subject.table.servers)
         if any(len({ids[row] for row in server.rows}) < len(server.rows) for ids in (local_ids, device_ids))
     ]
-    of_another_node = set[int]()
+    again_whole = nodes_again(subject) if servers else []
+    if again_whole and not is_reported:
+        yield ranks_again(subject, again_whole)
+    of_another_node = {one.node for one in again_whole}
     for index, server in servers:
-        if has_first_layer(levels[server.rows[0]]):
+        if index not in of_another_node and has_first_layer(levels[server.rows[0]]):
             again = _repeated_ranks(server.rows, local_ids, device_ids)
             if again:
                 of_another_node.add(index)

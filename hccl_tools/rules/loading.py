@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.document import links
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
-from hccl_tools.rules.document import text_after
+from hccl_tools.rules.document import explained, text_after
 from hccl_tools.rules.registry import Finding, Input, rule
 
 if TYPE_CHECKING:
@@ -58,8 +58,6 @@ def _problem(subject: Input) -> JsonProblem | None:
     """Return why a document is not valid JSON, in the words of an explanation; None for JSON."""
     if subject.document is None or subject.document.problem is None:
         return None
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
-
     return explained(subject.document)
 
 

@@ -13,6 +13,7 @@ from hccl_tools.rules.address_columns import (
     all_plain,
     has_address,
     hosts_set,
+    refused_values,
     server_count,
     servers_unread,
 )
@@ -93,11 +94,12 @@ def reported_blanks(subject: Subject) -> frozenset[str]:
 
 
 def _is_refused_before(subject: Subject, rows: Sequence[int]) -> bool:
-    """Whether HCCL refuses a device_ip of a server on a product on which each device needs one."""
-    ips = subject.table.device_ips
-    if subject.product.needs_device_ip != "always" or subject.table.format == "group_list":
-        return False
-    return any(ips[row] in (None, "") or not isinstance(ips[row], str) for row in rows)
+    """Whether HCC401 or HCC402 reports a device_ip of a server, so that its set of devices with an address follows."""
+    ips, owner, refused = subject.table.device_ips, subject.table.server_of_row, refused_values(subject)
+    is_refused = subject.product.needs_device_ip == "always" and subject.table.format != "group_list"
+    return any(
+        ips[row] in refused[owner[row]] or (is_refused and not isinstance(ips[row], str)) for row in rows
+    )
 
 
 @shared

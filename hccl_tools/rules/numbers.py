@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _EXPONENT = r"(?a)\s*[+-]?[0-9]{1,20}(?:[.,][0-9]{0,20})?[eE][+-]?[0-9]{1,3}\s*"
 #: A number with signs between groups of three digits: 1,048,576.
 _GROUPED = r"(?a)\s*([1-9][0-9]{0,2})((?:([.,' ])[0-9]{3})(?:\3[0-9]{3}){0,5})\s*"
+#: A number in which letters stand in place of digits; one letter alone is no name either.
+_WITH_LETTER = re.compile(r"(?:[0-9]+([OolI])|([OolI])[0-9]*)[0-9OolI]*", re.ASCII)
 _HEXADECIMAL = r"(?a)\s*0[xX]([0-9a-fA-F]{1,8})\s*"
 _PADDED = r"(?a)\s*\+?0*([0-9]{1,20})\s*"
 
@@ -71,8 +73,14 @@ def is_sloppy(text: Any, number: int | None) -> bool:
 
 
 def as_read(text: str, number: int | None) -> str:
-    """Return a text in quotes, with the number that HCCL reads in it if it has other signs."""
-    return f'"{text}", read as {number},' if is_sloppy(text, number) else f'"{text}"'
+    """Return a text in quotes, with a letter in place of a digit, and the number that HCCL reads in it if it has other signs."""
+    found = _WITH_LETTER.fullmatch(text)
+    shown = (
+        f'"{text}"'
+        if found is None
+        else f'"{text}" (with the letter "{found[1] or found[2]}" in place of a digit)'
+    )
+    return f"{shown}, read as {number}," if is_sloppy(text, number) else shown
 
 
 def decimal_hint(text: Any) -> str:

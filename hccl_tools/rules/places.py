@@ -37,8 +37,10 @@ def misplaced_key(subject: Input) -> Iterator[Finding]:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
             if kinds:
                 names = " or ".join(kind.name for kind in kinds)
+                is_of_table = len(kinds) == 1 and "version" in kinds[0].keys and key not in subject.value
+                lacks = f", which has no {key}" if is_of_table else ""
                 yield Finding(
-                    f'"{key}" is ignored here: HCCL reads it in {names}',
+                    f'"{key}" is ignored here: HCCL reads it in {names}{lacks}',
                     (*found.path, key),
                     _right_place(found, key, kinds),
                     at_key=True,

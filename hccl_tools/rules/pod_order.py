@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.copies import server_copies, servers_again
 from hccl_tools.rules.registry import Finding
 from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import SHOW_POD, on_its_host
@@ -45,6 +46,8 @@ def mixed(subject: Subject) -> Iterator[Finding]:
     blocks = [pod for pod, _ in groupby(of_each) if pod is not None]
     if len(blocks) == len({*blocks}):
         return
+    for index in server_copies(subject).keys() | servers_again(subject).keys():
+        of_each[index] = None  # HCC503 reports it.
     # HCC525 names a server without a super pod.
     renamed = renamed_in_pods(subject)  # HCC503 reports these.
     placed = [

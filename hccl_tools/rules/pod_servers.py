@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.address_order import joined_names, usual_name
-from hccl_tools.rules.commands import host_of
+from hccl_tools.rules.commands import host_of, shown_host
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods
 from hccl_tools.table.addresses import packed
@@ -76,9 +76,19 @@ def _only_server(subject: Subject, unknown: str) -> str:
             f"addresses), {hint}"
         )
     hint = f"write {quoted(own)}, the only server of server_list that is in no super pod"
-    if packed(own) is None or packed(unknown) is None or is_near(own, unknown):
-        return hint
-    return f'{hint}, if it replaces "{unknown}" in the job; else correct server {index + 1} of server_list, which has "{own}"'
+    if packed(own) is None or packed(unknown) is None:
+        are_names = packed(own) is None and packed(unknown) is None and bool(own.strip() and unknown.strip())
+        return either_list(index, own, unknown) if are_names else hint
+    return either_list(index, own, unknown)
+
+
+def either_list(index: int, own: str, unknown: str) -> str:
+    """Return the hint on a server of super_pod_list that server_list has under another server_id: one of the two is old or mistyped."""
+    return (
+        f"server {index + 1} of server_list has {quoted(own)}, which is in no super pod: if this is the host of the job, write "
+        f"{quoted(own)} here; if {quoted(unknown)} is, write {quoted(unknown)} in server {index + 1}, and if it replaced {quoted(own)}, also "
+        f"its device_ips and super_device_ids there (`hccl-tools gen` on {shown_host(unknown)} prints them)"
+    )
 
 
 def all_unknown(subject: Subject, hint: str) -> tuple[str, str]:
@@ -99,7 +109,11 @@ def all_unknown(subject: Subject, hint: str) -> tuple[str, str]:
         )
     if len(unknown) == len(rest) > 1:
         shown = and_more([f'"{name}"' for name in rest], 8)
-        return message, f"write the server_ids of these servers as in server_list: {shown}"
+        return message, (
+            f"server_list has {shown} in their place, which are in no super pod: if these are the hosts of the job, write them here; if those "
+            "of super_pod_list are, write these in server_list, and if they replaced the others, also their device_ips and super_device_ids "
+            "(`hccl-tools gen` on each prints them)"
+        )
     return message, hint.replace(" it ", " each ", 1)
 
 

@@ -15,7 +15,7 @@ from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.table.hccl_numbers import UINT32_MAX, read_integer, read_uint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.rules.copies import LostDevices
     from hccl_tools.rules.registry import Subject
@@ -27,6 +27,16 @@ _HCCS_COUNTS = (1, 2, 4, 8)
 def findings(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on the ranks of a table that are not those from 0 on."""
     size, numbers = len(subject.table), subject.table.rank_numbers
+    declared = (subject.table.declared or {}).get("rank_count")
+    are_whole = len({len(server.rows) for server in subject.table.servers}) == 1
+    if (
+        subject.table.format == "2.0"
+        and type(declared) is int
+        and size < declared
+        and _are_of(numbers, declared)
+        and are_whole
+    ):
+        return  # HCC204 says which entries are missing: those of whole nodes.
     if (start := first_of_run(numbers)) > 0 and (again := doubled_keys.doubled_list(subject)) is not None:
         yield Finding(
             f"{absent_phrase(subject)}, because {again[0]}",
@@ -62,6 +72,12 @@ def findings(subject: Subject) -> Iterator[Finding]:
                 alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
+
+
+def _are_of(numbers: Sequence[int | None], declared: int) -> bool:
+    """Return whether the ranks are some of those that rank_count counts, each once."""
+    known = {number for number in numbers if number is not None}
+    return len(known) == len(numbers) and max(known) < declared
 
 
 def _gap_hint(subject: Subject) -> str:

@@ -21,6 +21,7 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
+from hccl_tools.rules.entries_again import are_counted_once, entries_again, of_entries
 from hccl_tools.rules.moved_entries import exchanged, with_address_as_id
 from hccl_tools.rules.numbers import all_read_wrong, decimal_hint, is_sloppy
 from hccl_tools.rules.rank_order import (
@@ -41,6 +42,7 @@ from hccl_tools.table.hccl_numbers import UINT32_MAX, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
@@ -106,6 +108,13 @@ def _right_rank(subject: Subject) -> str:
     return right_ranks(subject) or f"number the ranks 0 to {len(subject.table) - 1}"
 
 
+def _rank_gaps() -> ModuleType:
+    """Load the module on ranks that are missing, and with it those on what a count may mean."""
+    from hccl_tools.rules import rank_gaps  # noqa: PLC0415  (6 ms; only where ranks are wrong)
+
+    return rank_gaps
+
+
 @rule(
     "HCC202",
     "rank-id-too-high",
@@ -126,9 +135,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
         return
     if exchanged(subject):
         return  # HCC203 reports it.
-    from hccl_tools.rules import rank_gaps  # noqa: PLC0415  (6 ms; only where ranks are wrong)
-
-    yield from rank_gaps.findings(subject)
+    yield from _rank_gaps().findings(subject)
 
 
 @rule(
@@ -157,6 +164,10 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return
     if half_again(subject):
         return  # HCC204 reports it.
+    if entries_again(subject):
+        if not are_counted_once(subject):  # Else HCC204 reports them.
+            yield of_entries(subject)
+        return
     if restarts(subject) and not server_copies(subject):
         yield from restarted_servers(subject)
         return
@@ -224,7 +235,8 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
             # The ranks are without a gap if the entry is that of a new server, and the old one is still there.
             remove = f"either it replaces {named_server(subject, seen)}: remove that server"
             left = len(servers) - len(stand_ins(subject))
-            hint = f'{remove}, and write "server_count": "{left}"; or both are in the job: {own}'
+            place = "" if index == seen + 1 else ", put this entry in its place"
+            hint = f'{remove}{place}, and write "server_count": "{left}"; or both are in the job: {own}'
     return Finding(
         f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
         subject.device_path(rows[0], "rank_id"),
@@ -322,9 +334,7 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             f'write "rank_count": {size}',
             f"rank_count is {declared}, but rank_list has {size} entries",
         )
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
-
-        doubt = None if count is None else doubts.on_ranks(subject, count)
+        doubt = None if count is None else _rank_gaps().doubts.on_ranks(subject, count)
         if doubt is None:
             yield Finding(message, ("rank_count",), right, right=size)
         else:

@@ -7,7 +7,7 @@ sorts or reads configuration. Its docstring is its documentation page: a title, 
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
@@ -113,7 +113,7 @@ class Finding(NamedTuple):
     related: tuple[Related, ...] = ()
     offset: int | None = None
     at_key: bool = False
-    right: str | int | None = None
+    right: str | int | tuple[str, ...] | None = None
     alike: tuple[str, str] | None = None
     right_key: str | None = None
     devices: tuple[int, ...] = ()
@@ -353,6 +353,7 @@ def all_rules() -> dict[str, Rule]:
     return _RULES.of(FAMILIES)
 
 
+@cache
 def rules_for(table_format: str | None) -> list[Rule]:
     """Return the rules for tables of a format, or for documents of any kind; no other family is imported."""
 

@@ -14,7 +14,7 @@ from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_a
 from hccl_tools.rules.address_order import address_text, is_moved_by_a_server, owners_of_addresses
 from hccl_tools.rules.address_texts import with_dots
 from hccl_tools.rules.claimed_addresses import right_addresses
-from hccl_tools.rules.commands import how, how_device, of_each
+from hccl_tools.rules.commands import how, how_device, of_each, on_host
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
     absent_devices,
@@ -31,7 +31,7 @@ from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.lost_signs import lost_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
-from hccl_tools.rules.shared_values import Claim, claim, without_one
+from hccl_tools.rules.shared_values import Claim, claim
 from hccl_tools.rules.surplus_devices import (
     pasted_devices,
     refused_rows,
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.rules.registry import Found
 
-#: Prints what no two hosts have in common, not even copies of one disk.
-_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 #: With more than two equal addresses a server has one address for all devices.
 _TWO = 2
 
@@ -64,6 +62,12 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     """Two devices have the same device_ip.
 
     HCCL compares the strings of the whole table, even if the table has a single server.
+
+    If the hosts of two servers show the same addresses, compare what `cat /proc/sys/kernel/random/boot_id` prints on both.
+    If it differs, two hosts have the same addresses set, as after the copy of a disk with /etc/hccn.conf: set others
+    on one of them (`hccn_tool -i 0 -ip -s address ADDRESS netmask NETMASK`, and so on for each device) and write them
+    in the table. If it is equal, both entries are of one host: put the server that is missing in place of one of
+    them, or remove one, correct server_count and number the ranks without a gap.
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
@@ -272,7 +276,8 @@ def _repeated_entry(subject: Subject, row: int, seen: int) -> Finding:
             f"{how_device(subject, index, number)} shows"
         )
     elif not absent and len(server.rows) - 1 in WHOLE_MACHINES:
-        hint = "remove it, and number the ranks without a gap"
+        more = "" if table.format == "group_list" else ", and number the ranks without a gap"
+        hint = f"remove it{more}"
     related = (Related(subject.device_path(seen), "the first of the two"),)
     return Finding(message, subject.device_path(row), hint, related)
 
@@ -317,22 +322,17 @@ def _copied_addresses(subject: Subject, index: int, seen: int) -> Finding:
 
 def _ask_both(subject: Subject, found: Claim) -> str:
     """Return the hint on two servers with the same addresses: only both hosts together say what is wrong."""
-    one, other = (subject.table.servers[index] for index in (found.wrong, found.owner))
-    ask = (
-        f"{found.order}{how(subject, one.rows[0])}, and {how(subject, other.rows[0])}: correct all addresses of the server whose "
-        "host shows other ones"
+    one, other = (subject.table.servers[index].rows[0] for index in (found.wrong, found.owner))
+    rest = (
+        ""
+        if subject.table.format == "group_list"
+        else "; if both show these, they may be one host: see `hccl-tools rules HCC404`"
     )
-    if subject.table.format == "group_list":
-        return f"{ask}{found.rest}"
-    number = subject.table.device_numbers[one.rows[0]]
-    device = "N" if number is None else number
-    return (
-        f"{ask}; only if both hosts show these, compare what `{_BOOT_ID}` prints on both: if it differs, two hosts have the same "
-        f"addresses set, as after the copy of a disk with /etc/hccn.conf: set others on one of them (`hccn_tool -i {device} -ip -s address "
-        f"ADDRESS netmask NETMASK`, and so on for each device) and write them here; if it is equal, {quoted(one.server_id)} and "
-        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one"
-        f"{without_one(subject)}{found.rest}"
-    )
+    numbers, hosts = subject.table.device_numbers, [on_host(subject, row) for row in (one, other)]
+    ask = f"{how(subject, one)}, and {how(subject, other)}"
+    if numbers[one] == numbers[other] and all(hosts):
+        ask = how(subject, one).replace(f"{hosts[0]} shows", f"{hosts[0]} and{hosts[1]} shows", 1)
+    return f"{found.order}{ask}: correct all addresses of the server whose host shows other ones{rest}{found.rest}"
 
 
 def _copied_instances(subject: Subject) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
 from hccl_tools.rules.key_places import keys_read, with_other_keys
+from hccl_tools.rules.lost_digits import rows_without_digit
 from hccl_tools.rules.moved_entries import with_address_as_id
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.server_names import wrong_names
@@ -64,6 +65,8 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                 continue
             if with_address_as_id(subject).get(row) == key:
                 continue  # HCC403 reports it.
+            if key == "super_device_id" and row in rows_without_digit(subject):
+                continue  # HCC632 reports it.
             path = subject.device_path(row, key)
             kind = numbers.kind_of(value)
             if kind and kind not in alike:
@@ -88,7 +91,7 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                         kind, (f"{key}s have zeros, blanks or other signs beside their numbers", hint)
                     )
                 yield Finding(
-                    f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number),
+                    f"{key} {numbers.as_read(value, None)} is read as {number}", path, _right_number(subject, key, row, number),
                     right=right,
                     alike=alike.get(kind) if kind or right is not None else None,
                 )  # fmt: skip

@@ -10,6 +10,7 @@ from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.filled_columns import filled_servers, servers_filled
+from hccl_tools.rules.pod_copies import copied_pod, has_two_ids, named_twice, of_copied_pod
 from hccl_tools.rules.pod_servers import (
     all_unknown,
     meant_servers,
@@ -194,6 +195,9 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
                 "give the super pod a shorter id",
             )
         if (seen := first.setdefault(pod.super_pod_id, pod.number)) != pod.number:
+            if (copied := copied_pod(subject)) is not None and copied.rest and not has_two_ids(copied):
+                yield of_copied_pod(subject, copied)
+                continue
             related = (Related(("super_pod_list", seen, "super_pod_id"), "first used here"),)
             yield Finding(
                 f'super_pod_id "{pod.super_pod_id}" is used twice{_of_two_pods(subject, pod, seen)}',
@@ -318,6 +322,13 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
+    if (copied := copied_pod(subject)) is not None and copied.rest:
+        if has_two_ids(copied):  # Else HCC523 reports it.
+            yield of_copied_pod(subject, copied)
+        return
+    if (twice := named_twice(subject)) is not None:
+        yield twice
+        return
     if len(unknown_servers(subject)) >= len(unplaced(subject)) > 0:
         return  # HCC524 names the servers that are meant.
     if len(unplaced(subject)) == 1 == without_server_id(subject):

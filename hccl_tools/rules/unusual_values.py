@@ -27,6 +27,7 @@ from hccl_tools.rules.address_order import (
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.exchanged_host import exchanged_with_host
+from hccl_tools.rules.lost_digits import lost_sdid_digits, sdids_without_digit
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.moved_rows import moved_addresses, moved_sdids
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
@@ -386,6 +387,9 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     texts = subject.table.columns.get("super_device_id")
     numbers = super_device_numbers(subject) if texts is not None and None not in texts else [None]
     if None in numbers or not subject.damaged.isdisjoint(READ) or not are_in_place(subject):
+        return
+    if lost_sdid_digits(subject):
+        yield from sdids_without_digit(subject)
         return
     if servers_in_text_order(subject):
         return  # HCC645 reports the device_ids.

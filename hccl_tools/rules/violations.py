@@ -43,6 +43,7 @@ _NUMBERS_OF_2_0 = frozenset(
 )
 #: Keys of 2.0 tables with a list of strings.
 _LISTS_OF_TEXTS = frozenset({"ports", "backup_addr"})
+_PORTS = re.compile(r"[0-9]{1,3}/[0-9]{1,3}(?:,[0-9]{1,3}/[0-9]{1,3}){0,15}", re.ASCII)
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 #: A text with one number in it, such as L0.
 _ONE_NUMBER = re.compile(r"[^0-9]{0,20}([0-9]{1,9})(?:\.0*)?[^0-9]{0,20}", re.ASCII)
@@ -158,13 +159,15 @@ def right_number(key: str | int, value: Any, table_format: str) -> str | int | N
     return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
-def _right(value: Any, violation: Violation, table_format: str) -> str | int | None:
+def _right(value: Any, violation: Violation, table_format: str) -> str | int | tuple[str, ...] | None:
     """Return the only right value for a value of the wrong type, None if there is none."""
     if violation.keyword != "type" or not violation.path:
         return None
     found, key = reduce(getitem, violation.path, value), violation.path[-1]
     if key == "version" and type(found) is float and str(found) in MODULES:
         return str(found)
+    if violation.wanted == ("array",) and key == "ports" and type(found) is str and _PORTS.fullmatch(found):
+        return tuple(found.split(","))
     right = right_number(key, found, table_format)
     return right if _KINDS.get(type(right)) in violation.wanted else None
 

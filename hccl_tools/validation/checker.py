@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import formats
+from hccl_tools import formats, load_part
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.diagnostics.wording import no_rank_table
@@ -36,6 +36,7 @@ from hccl_tools.rules.registry import (
     chosen,
     rule_by_id,
     rules_for,
+    shared_each,
 )
 from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.products import assume
@@ -43,6 +44,7 @@ from hccl_tools.validation import (
     mixtures,
     other_products,
     product_choice,
+    regular_tables,
     target_check,
 )
 from hccl_tools.validation.product_choice import Choice
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.rules.registry import Rule
     from hccl_tools.table.format_names import Format
@@ -118,7 +121,12 @@ def validate(
         table_format = found.format if found else None
         choice = product_choice.choose(product, table_format, on_this_host=here, kind=kind)
         given = Input(_for_product(facts._replace(kind=kind, env=env or {}), choice))
-        subject = _judge(given, found, findings, host, begin)
+        # A selection always runs the rules, which tests hold against what is regular.
+        is_plain = not select and target is None and host is None
+        regular = _regular(given, found, findings) if is_plain else None
+        if regular is not None and begin is not None:
+            begin(regular.table)
+        subject = regular or _judge(given, found, findings, host, begin)
         findings.drop_told_by_errors("HCC618")
         findings.drop_at_errors("HCC603", ("rank_id", "device_id"))
         findings.drop_at_errors("HCC617", ("status", "server_count", "rank_count", "group_count"))
@@ -249,9 +257,10 @@ def _judge(
     """Collect the findings, and return the input as a ``Subject`` if there is a table."""
     findings.run(_rules_on_documents(given.kind), given)
     if (form := _form(given, found)) is not RANK_TABLE:
-        from hccl_tools.validation import non_table_documents  # noqa: PLC0415  (30 ms; only for such files)
-
-        return non_table_documents.check(form, given, findings, host)
+        judged: Input = load_part("validation.non_table_documents").check(
+            form, given, findings, host, violations=_violations
+        )
+        return judged
     if found is None or found.format is None or found.format not in given.product.formats:
         return given
     subject = _judge_format(given, found.format, findings, begin)
@@ -273,6 +282,30 @@ def _form(given: Input, found: formats.Detection | None) -> FileKind:
     return form_of(given.value, found, given.product) or RANK_TABLE
 
 
+@shared_each
+def _table(given: Input, table_format: Format) -> RankTable:
+    return formats.read(given.value, table_format)
+
+
+def _regular(given: Input, found: formats.Detection | None, findings: Findings) -> Subject | None:
+    """Return a table in which no rule finds anything, as can be seen without them; ``None`` for any other.
+
+    The rules take ten times as long.
+    """
+    if _form(given, found) is not RANK_TABLE or found is None or not found.format:
+        return None
+    if not regular_tables.may_be_regular(given.document):
+        return None
+    try:
+        subject = _with_refined_product(Subject(given, _table(given, found.format)))
+    except StructureError:
+        return None
+    if not regular_tables.is_regular(subject.table, subject.product, subject.env):
+        return None
+    findings.ask((*_rules_on_documents(given.kind), *rules_for(found.format)))
+    return subject
+
+
 def _judge_format(
     given: Input,
     table_format: Format,
@@ -280,7 +313,7 @@ def _judge_format(
     begin: Callable[[RankTable], None] | None = None,
 ) -> Input:
     try:
-        table = formats.read(given.value, table_format)
+        table = _table(given, table_format)
     except StructureError:
         return _judge_damaged(given, table_format, findings)
     if begin is not None:
@@ -295,10 +328,16 @@ def _judge_table(subject: Subject, findings: Findings) -> Subject:
     return subject
 
 
-def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> Input:
-    from hccl_tools.validation import repair  # noqa: PLC0415  (31 ms; the reader has refused the table)
+def _violations(value: Any, table_format: str, limit: int | None) -> Violations:
+    found: Violations = load_part("validation.repair").violations(value, table_format, limit)
+    return found
 
-    violations = repair.violations(given.value, table_format, findings.limit)
+
+def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> Input:
+    violations, repair = (
+        _violations(given.value, table_format, findings.limit),
+        load_part("validation.repair"),
+    )
     damaged = DamagedInput(given, violations)
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), damaged)
     if other_shapes(damaged):

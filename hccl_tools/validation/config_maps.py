@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools import load_part
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.hint import unused
 
@@ -69,8 +70,7 @@ def _inside(report: Report, wanted: str | None, *, only_one: bool) -> tuple[Oute
     """
     if report.document is None or (wanted is None and not config_maps.is_wrapper(report.document)):
         return None
-    from hccl_tools.formats.kubernetes import tables  # noqa: PLC0415  (3 ms; Kubernetes objects only)
-
+    tables = load_part("formats.kubernetes.tables")
     outer = tables.open_file(report.document, report.file)
     found = list(tables.tables_in(outer, wanted))
     if only_one:

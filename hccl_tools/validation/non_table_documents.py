@@ -6,8 +6,9 @@ is then checked as the table that HCCL derives from it. Service tables have rule
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools import load_part
 from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
 from hccl_tools.formats.service import is_well_formed
 from hccl_tools.rules import version_1_1
@@ -19,15 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.formats.file_kinds import FileKind
+    from hccl_tools.formats.schema import Violations
     from hccl_tools.host.facts import HostState
     from hccl_tools.rules.findings import Findings
     from hccl_tools.table.model import RankTable
 
 
 def check(
-    kind: FileKind, given: Input, findings: Findings, host: Callable[[RankTable], HostState] | None
+    kind: FileKind,
+    given: Input,
+    findings: Findings,
+    host: Callable[[RankTable], HostState] | None,
+    *,
+    violations: Callable[[Any, str, int | None], Violations],
 ) -> Input:
     """Collect the findings on a file that is not a rank table; ``host`` is that of ``checker.validate``.
+
+    Args:
+        violations: Returns what the schema of a format finds in a document.
 
     Returns:
         The input; a valid lab table as a ``Subject``, a service table as a ``ServiceInput``.
@@ -35,13 +45,11 @@ def check(
     if kind is LAB:
         return _judge_lab(given, findings)
     if kind is SERVICE_TABLE:
-        return _judge_service(given, findings)
+        return _judge_service(given, findings, violations)
     if kind is VERSION_1_1:
         _judge_heterogeneous(given, findings)
     else:
-        from hccl_tools.validation import host_files  # noqa: PLC0415  (20 ms; only for files of a host)
-
-        host_files.check(given, findings, host)
+        load_part("validation.host_files").check(given, findings, host)
     return given
 
 
@@ -64,11 +72,11 @@ def _judge_lab(given: Input, findings: Findings) -> Input:
     return subject
 
 
-def _judge_service(given: Input, findings: Findings) -> ServiceInput:
+def _judge_service(
+    given: Input, findings: Findings, violations: Callable[[Any, str, int | None], Violations]
+) -> ServiceInput:
     table, subject = service_table(given), given
     if not is_well_formed(given.value, table):
-        from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (13 ms; only for damaged service tables)
-
-        subject = DamagedInput(given, Violations(given.value, SERVICE_TABLE.name, findings.limit))
+        subject = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
     findings.run(rules_for(SERVICE_TABLE.name), subject)
     return ServiceInput(given, table.reader)

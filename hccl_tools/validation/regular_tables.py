@@ -63,22 +63,47 @@ def recognise(
     Raises:
         UsageError: The product is unknown.
     """
-    value = document.value
-    if not isinstance(value, dict) or value.get("version") != _FORMAT or not _is_plain(document):
+    if not may_be_regular(document):
         return None
     try:
-        table = read(value, _FORMAT)
+        table = read(document.value, _FORMAT)
     except StructureError:
         return None
     if begin is not None:
         begin(table)
     size = _devices_of_each(table)
-    if not size or not _has_usual_keys(table) or not _has_regular_addresses(table, size):
-        return None
     choice = product_choice.choose(product, _FORMAT, on_this_host=on_this_host)
     choice = product_choice.refined(choice, table, lambda: size)
-    is_refused = any(job_variables.problems(env, choice.product))
-    return (table, choice) if _is_usual(choice.product) and not is_refused else None
+    return (table, choice) if size and _has_no_findings(table, size, choice.product, env) else None
+
+
+def may_be_regular(document: Document | None) -> bool:
+    """Return whether a document is not obviously irregular, so that it is worth a look at its table."""
+    value = None if document is None else document.value
+    return (
+        document is not None
+        and isinstance(value, dict)
+        and value.get("version") == _FORMAT
+        and _is_plain(document)
+    )
+
+
+def is_regular(table: RankTable, product: Product, env: Mapping[str, str]) -> bool:
+    """Return whether the rules find nothing in the table of a document that may be regular.
+
+    The product is the one that ``product_choice.refined`` returns for the table.
+    """
+    size = _devices_of_each(table)
+    return bool(size) and _has_no_findings(table, size, product, env)
+
+
+def _has_no_findings(table: RankTable, size: int, product: Product, env: Mapping[str, str]) -> bool:
+    return (
+        _has_usual_keys(table)
+        and _has_regular_addresses(table, size)
+        and _is_usual(product)
+        and not any(job_variables.problems(env, product))
+    )
 
 
 def _is_plain(document: Document) -> bool:

@@ -45,7 +45,7 @@ class Repaired(NamedTuple):
     damaged: frozenset[str]
 
 
-def violations(value: Any, table_format: Format, limit: int | None) -> Violations:
+def violations(value: Any, table_format: str, limit: int | None) -> Violations:
     """Return what the schema of a format finds in a document."""
     return Violations(value, table_format, limit)
 

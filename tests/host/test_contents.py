@@ -67,6 +67,39 @@ def test_a_pipe_does_not_block(folder: Path) -> None:
     assert contents.data(str(folder)).startswith("3 files")
 
 
+def test_more_than_a_program_has_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without data on the disk can have a size of terabytes, and a file of /proc has none at all."""
+    monkeypatch.setattr(contents, "_CODE_BYTES", 1 << 20)
+    (folder / "pagemap").symlink_to("/proc/self/pagemap")
+    (folder / "huge").touch()
+    os.truncate(folder / "huge", 4 << 40)
+    before = contents.code(str(folder))
+    os.truncate(folder / "huge", 3 << 40)
+
+    assert contents.code(str(folder)) not in {before, "absent"}
+
+
+def test_beginnings_are_compared_after_the_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_CODE_BYTES", 1 << 20)
+    (folder / "a").write_bytes(bytes(1 << 20))
+    (folder / "z").write_bytes(b"1" * (1 << 17))
+    before = contents.code(str(folder))
+    (folder / "z").write_bytes(b"1" * (1 << 16) + b"2" * (1 << 16))
+    behind = contents.code(str(folder))
+    (folder / "z").write_bytes(b"2" + b"1" * ((1 << 17) - 1))
+
+    assert behind == before
+    assert contents.code(str(folder)) != before
+
+
+def test_a_link_that_leads_nowhere_is_a_part_of_the_program(folder: Path) -> None:
+    before = contents.code(str(folder))
+    (folder / "model.py").symlink_to("none")
+
+    assert contents.code(str(folder)) not in {before, "absent"}
+    assert contents.code(str(folder / "model.py"))
+
+
 def test_data_by_number_size_and_samples(folder: Path) -> None:
     for number in range(40):
         (folder / f"part-{number:02}").write_bytes(bytes([number]) * 1000)

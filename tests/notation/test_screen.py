@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned
+from tests.support.growth import least
 
 TEXT = st.text(st.sampled_from("ab `节　é-\x1b"), max_size=60).map(
     lambda text: text.replace("\x1b", "\x1b[1m")
@@ -154,6 +156,22 @@ def test_no_line_ends_within_a_command_or_its_quotes(line: str, command: str) ->
     shown = screen.wrapped(line, 40)
 
     assert any(command in one for one in shown), shown
+
+
+@given(st.lists(st.text("a/`' .", min_size=1), min_size=1), st.text("a/`'. "), st.integers(20, 120))
+def test_no_name_breaks_a_command(names: list[str], before: str, columns: int) -> None:
+    """The second line of a broken command would be a command: the path of a file that others have made."""
+    command = f"hccl-tools diff {shlex.join(names)}"
+    for behind in ("compares all of them", "比较所有的表。"):
+        shown = screen.wrapped(f"  help: {before} is one table; `{command}` {behind}", columns)
+        assert any(command in line for line in shown), shown
+
+
+def test_a_long_text_of_a_file_takes_linear_time() -> None:
+    def taken(number: int) -> float:
+        return least(lambda: screen.wrapped('error: "' + '\\"' * number, 80))
+
+    assert taken(200_000) < 4 * taken(100_000) + 0.01
 
 
 def test_an_apostrophe_does_not_keep_a_line_together() -> None:

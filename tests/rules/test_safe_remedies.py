@@ -95,8 +95,30 @@ def test_a_super_pod_with_an_unknown_server_gets_the_one_of_the_list() -> None:
     value["super_pod_list"][0]["server_list"][2]["server_id"] = "10.0.0.30"
 
     assert errors(value, "a3")[0].hint == (
-        'write "10.0.0.3", the only server of server_list that is in no super pod'
+        'server 3 of server_list has "10.0.0.3", which is in no super pod: if this is the host of the job, '
+        'write "10.0.0.3" here; if "10.0.0.30" is, write "10.0.0.30" in server 3, and if it replaced '
+        '"10.0.0.3", also its device_ips and super_device_ids there '
+        "(`hccl-tools gen` on 10.0.0.30 prints them)"
     )
+
+
+@pytest.mark.parametrize("names", ["10.0.0.{}", "node-{}", "fd00::{}"])
+@pytest.mark.parametrize("servers", [2, 4])
+@pytest.mark.parametrize("changed", [1, 2])
+def test_lists_that_disagree_leave_both_directions(names: str, servers: int, changed: int) -> None:
+    value = table("1.2", servers, 8)
+    for number, server in enumerate(value["server_list"], 1):
+        server["server_id"] = names.format(number)
+    pod = value["super_pod_list"][0]["server_list"]
+    for number, server in enumerate(pod, 1):
+        server["server_id"] = names.format(number + 70 if number > servers - changed else number)
+
+    found = [one for one in validate(value, product="a3").findings if one.rule.id == "HCC524"]
+    hints = {(one.alike if changed > 1 and one.alike else ("", one.hint or ""))[1] for one in found}
+
+    (hint,) = hints
+    assert "here; if" in hint
+    assert "super_device_ids" in hint
 
 
 @pytest.mark.parametrize("entry", [{}, {"server_id": None}, None])
@@ -295,4 +317,4 @@ def test_a_server_that_is_another_in_each_list_gets_conditions() -> None:
     value["super_pod_list"][0]["server_list"][1]["server_id"] = "10.0.0.77"
     hints = [one.hint or "" for one in validate(value, product="a3").findings if one.rule.id == "HCC524"]
 
-    assert 'if it replaces "10.0.0.77" in the job; else correct server 2 of server_list' in hints[0]
+    assert 'write "10.0.0.2" here; if "10.0.0.77" is, write "10.0.0.77" in server 2' in hints[0]

@@ -54,11 +54,12 @@ def test_the_server_that_is_in_no_super_pod_is_named_beside_the_one_that_is_twic
     listed = value["super_pod_list"][1]["server_list"]
     listed[place]["server_id"] = "10.0.0.2" if place == 0 else "10.0.0.3"
 
-    (found,) = (one for one in validate(value, product="a3").findings if one.rule.id == "HCC530")
+    (found,) = validate(value, product="a3").findings
 
-    assert f'or write "10.0.0.{3 + place}" there, the only server that is in no super pod' in (
-        found.hint or ""
-    )
+    assert found.rule.id == "HCC525"
+    assert f'server "10.0.0.{3 + place}" is not in any super pod' in found.message
+    assert f'"10.0.0.{3 + place}" in place of' in (found.hint or "")
+
 
 
 def test_a_super_device_id_that_is_read_wrong_and_so_used_twice_is_written_in_decimal() -> None:

@@ -51,11 +51,23 @@ def test_a_full_record_loses_its_oldest_entries_and_nothing_else(
     (record / "20200101-101530-abcdef01-6").symlink_to("events.out.1")
 
     own_runs.note(str(run_dir), environ)
+    own_runs.note_report(str(run_dir), environ)
 
     left = names_in(record)
     assert {*others, "20200101-101530-abcdef01-5", "20200101-101530-abcdef01-6"} <= set(left)
     assert len(left) == 2048 - 1022 + len(others) + 3
     assert own_runs.is_known(str(run_dir), environ)
+
+
+def test_parts_without_a_report_do_not_fill_the_record(run_dir: Path, environ: dict[str, str]) -> None:
+    own_runs.note(str(run_dir), environ, is_part=True)
+    record = next(Path(environ["TMPDIR"]).glob("hccl-tools-*/runs"))
+    for number in range(2048):
+        (record / f"20261127-101530-{number:08x}-{number}").write_text("")
+
+    own_runs.note(str(run_dir), environ, is_part=True)
+
+    assert len(names_in(record)) == 2048 - 1024 + 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to another user")

@@ -13,7 +13,7 @@ PACKAGE = Path(hccl_tools.__file__).parent
 #: The folders from the lowest layer to the highest; those of ``launch`` are listed one by one. A module
 #: beside the folders counts as one. A module imports from its own folder and from lower layers only.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("dropped_interrupt", "errors", "records", "version"),
+    ("dropped_interrupt", "errors", "imports", "records", "version"),
     ("own_python",),
     ("codec",),
     ("notation",),
@@ -62,7 +62,7 @@ def tree_of(path: Path) -> ast.Module:
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """Return the modules of the package that a module imports, at its top or inside a function.
+    """Return the modules of the package that a module imports, at its top, inside a function, or by its name.
 
     An import for type checkers alone counts as well: a reader has to follow it, too.
     """
@@ -74,6 +74,8 @@ def imports_of(module: str) -> frozenset[str]:
             assert statement.level == 0, f"{module}:{statement.lineno}: relative import"
             names = {f"{statement.module}.{alias.name}" for alias in statement.names}
             found |= {name if name in MODULES else statement.module or "" for name in names}
+        elif isinstance(statement, ast.Call) and getattr(statement.func, "id", "") == "load_part":
+            found |= {f"hccl_tools.{ast.literal_eval(part)}" for part in statement.args}
     return frozenset(name for name in found if name in MODULES) - {module, "hccl_tools"}
 
 

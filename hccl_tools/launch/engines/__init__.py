@@ -50,12 +50,10 @@ def of(plan: Plan) -> Engine:
 
 def for_several_hosts(environ: Mapping[str, str]) -> tuple[Engine, str]:
     """Return the default engine for several hosts, and why it is used."""
-    from hccl_tools.programs import mpirun, slurm  # noqa: PLC0415  (5 ms; the job has several hosts)
-
-    if slurm.in_allocation(environ):
+    if get("slurm").is_inside(environ):
         return get("slurm"), "inside a Slurm allocation"
     try:
-        return get("mpirun"), f"{mpirun.find_mpirun(environ).path} is on PATH"
+        return get("mpirun"), f"{get('mpirun').locate(environ, None, ()).program} is on PATH"
     except ProgramMissingError:
         return get("ssh"), "no mpirun on PATH"
     except LaunchError as error:

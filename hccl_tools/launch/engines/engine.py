@@ -88,6 +88,10 @@ class Engine:
         """Return the engine for an implementation."""
         return self
 
+    def is_inside(self, environ: Mapping[str, str]) -> bool:  # noqa: ARG002  (for engines with allocations)
+        """Return whether this process is in an allocation that the engine can use."""
+        return False
+
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002  (for engines with a program)
         """Return the program of the engine, if it needs one; ``wanted`` is the value of ``--mpirun``.
 

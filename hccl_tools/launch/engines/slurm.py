@@ -15,7 +15,7 @@ from hccl_tools.notation.phrases import named
 from hccl_tools.processes import procfs
 from hccl_tools.programs.environment import without_key
 from hccl_tools.programs.lookup import ProgramMissingError, on_path
-from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
+from hccl_tools.programs.slurm import allocated_nodes, find_srun, in_allocation, nodes_of_hosts, step_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +38,10 @@ class Slurm(Engine):
     names_hosts = False
     #: Without this, srun would wait for a step of the user (`srun --pty bash`) that holds all cores.
     settings = MappingProxyType({"SLURM_OVERLAP": "1"})
+
+    def is_inside(self, environ: Mapping[str, str]) -> bool:
+        """Return whether this process is in an allocation whose srun can be used."""
+        return in_allocation(environ)
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002
         """Return the srun on PATH, and the nodes of the hosts.

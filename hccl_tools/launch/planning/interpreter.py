@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Program, ProgramKind, StartChoice
 
 #: The metadata of installed distributions in site-packages, which importlib.metadata reads too.
-_INSTALLED = (
-    r"(?i)(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?|paddle[-_]custom[-_]npu)"
-    r"-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
-)
-#: Packages under other names: mindspore-ascend and mindspore-gpu are MindSpore's older ones. Paddle finds
-#: NPUs by its plug-in, the NPU build of older versions without it.
-_OTHER_NAMES = {
+_INSTALLED = r"([A-Za-z_-]+)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
+#: The frameworks in each package: mindspore-ascend and mindspore-gpu are MindSpore's older names. Paddle
+#: finds NPUs by its plug-in, the NPU build of older versions without it.
+_FRAMEWORKS_OF = {
+    "mindspore": ("mindspore",),
     "mindspore_ascend": ("mindspore",),
     "mindspore_gpu": ("mindspore",),
     "mindspore_dev": ("mindspore",),
+    "torch": ("torch",),
+    "torch_npu": ("torch_npu",),
     "paddlepaddle": ("paddle",),
     "paddlepaddle_gpu": ("paddle",),
     "paddlepaddle_npu": ("paddle", "paddle_custom_npu"),
+    "paddle_custom_npu": ("paddle_custom_npu",),
 }
 #: Where Paddle looks for plug-ins besides its packages.
 _PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 #: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
 _PYTHON_NAME = r"(?a)python([23](\.[0-9]+)?)?"
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
-_ANSWER_SECONDS, _MOST_SHOWN = 30, 300
+_MOST_SHOWN = 300
 #: Strings of a script without a framework: the variables of torchrun, and those of a job with a rank table.
-_TORCHRUNS = re.compile(rb"""["'](RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)["']""")
-_TABLES = re.compile(rb"""["'](?:RANK_ID|RANK_SIZE|DEVICE_ID|RANK_TABLE_FILE)["']""")
+_TORCHRUNS = rb"""["'](RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)["']"""
+_TABLES = rb"""["'](?:RANK_ID|RANK_SIZE|DEVICE_ID|RANK_TABLE_FILE)["']"""
 _SCRIPT_BYTES = 1 << 18
 
 
@@ -106,7 +107,7 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
         for name in names:
             if name[:1] in "mMtTp" and (match := re.fullmatch(_INSTALLED, name)):
                 package = match[1].lower().replace("-", "_")
-                for framework in _OTHER_NAMES.get(package, (package,)):
+                for framework in _FRAMEWORKS_OF.get(package, ()):
                     found.setdefault(framework, match[2])
     return found
 
@@ -175,8 +176,8 @@ def _torchruns_variable(program: Program) -> str:
     if program.kind != "script":
         return ""
     text = program_check.beginning(program.argv[0], _SCRIPT_BYTES)
-    found = _TORCHRUNS.search(text)
-    return found[1].decode() if found and not _TABLES.search(text) else ""
+    found = re.search(_TORCHRUNS, text)
+    return found[1].decode() if found and not re.search(_TABLES, text) else ""
 
 
 def warnings(python: Interpreter, start: Start, environ: Mapping[str, str], *, cpu: bool) -> list[str]:
@@ -214,19 +215,15 @@ def _is_shell_script(path: str) -> bool:
 
 def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     """Run an interpreter to get its own path and its ``sys.path``."""
-    import subprocess  # noqa: PLC0415  (3 ms; only for an interpreter that is not ours)
-
-    from hccl_tools.programs import bounded_run  # noqa: PLC0415  (3 ms)
-
     try:
-        done = bounded_run.run([path, "-c", _ASK], _ANSWER_SECONDS, environ)
+        done = program_check.ask_python([path, "-c", _ASK], environ)
     except BlockingIOError as error:
         why = why_not_started(error.errno or 0)
         raise LaunchError(f"the ranks' Python {path} does not report its packages: {why}") from error
     except OSError as error:
         raise _not_running(path, str(error)) from error
-    except subprocess.TimeoutExpired as error:
-        raise _not_running(path, f"no answer within {_ANSWER_SECONDS} s") from error
+    if done is None:
+        raise _not_running(path, f"no answer within {program_check.ANSWER_SECONDS} s")
     answer = done.output.splitlines()
     if done.code or not answer:
         lines = done.errors.strip().splitlines() or [f"exit code {done.code}, without a message"]

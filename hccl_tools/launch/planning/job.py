@@ -10,7 +10,7 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.host.local_addresses import interface_with, is_reachable, source_address
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
-from hccl_tools.launch.planning import local_server
+from hccl_tools.launch.planning import local_server, program_check
 from hccl_tools.launch.planning.placement import place_ranks, rendezvous_address
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import count, operand
@@ -148,21 +148,19 @@ def check_machines(
 
 def _smaller_table(loaded: JobTable, ranks: int | None) -> str | None:
     """Return the command for a table with fewer ranks, if HCCL accepts the first devices or servers."""
-    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415  (6 ms; the number of ranks is wrong)
-    from hccl_tools.validation.checker import check_table  # noqa: PLC0415  (8 ms)
-
     servers, devices = loaded.table.servers, sorted(loaded.table.device_numbers, key=lambda one: one or 0)
     if not ranks or ranks >= len(loaded.table) or not os.path.isabs(loaded.path):
         return None
+    suggestions = program_check.suggestions()
     if len(servers) == 1:
         ids = [number for number in devices[:ranks] if number is not None]
-        after, kept = subset(loaded.table, devices=ids), f"--devices {number_list.fold(ids)}"
+        after, kept = suggestions.subset(loaded.table, devices=ids), f"--devices {number_list.fold(ids)}"
     else:
         names = [server.server_id for server in servers[: ranks * len(servers) // len(loaded.table)]]
         if not names:
             return None
-        after, kept = subset(loaded.table, servers=names), f"--servers {quote(','.join(names))}"
-    if len(after) != ranks or not check_table(after).ok:
+        after, kept = suggestions.subset(loaded.table, servers=names), f"--servers {quote(','.join(names))}"
+    if len(after) != ranks or not suggestions.check_table(after).ok:
         return None
     return f"for a table of these ranks: `hccl-tools subset {operand(loaded.path)} {kept}`"
 

@@ -11,7 +11,8 @@ import shlex
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools import load_part
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.local_server import this_server
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.request import Program, ProgramKind
+    from hccl_tools.launch.planning.suggestions import Suggestions
+    from hccl_tools.programs.bounded_run import Ended
 
 #: Bytes of a file that are looked at.
 _HEAD = 65_536
@@ -63,7 +66,7 @@ _OTHERS = {
 #: Entries of a folder that are compared with the name of a script.
 _MOST_LOOKED_AT = 1000
 #: Time limit for the check by the ranks' Python, in seconds.
-_ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 30
 #: The check that the ranks' Python runs. It may not find the submodules of a package that sets its own
 #: ``__path__``, or of a module that replaces another module (``os.path``).
 _ASK = """\
@@ -154,11 +157,8 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
 
 def _of_rehearsal(table_file: str) -> list[str]:
     """Return the options that a rehearsal on this host needs for a table of several or of other hosts."""
-    from hccl_tools.validation import loading  # noqa: PLC0415  (8 ms; a table in the place of the program)
-
-    try:
-        table = loading.load(table_file).table
-    except HcclToolsError:
+    table = suggestions().sound_table(table_file)
+    if table is None:
         return []
     try:
         this_server(table, environ=os.environ)
@@ -341,15 +341,13 @@ def _misspelt(name: str) -> str:
     folder, typed = os.path.split(name)
     if not typed.endswith(".py"):
         return ""
-    from difflib import get_close_matches  # noqa: PLC0415  (1.1 ms; only for a name that is wrong)
-
     try:
         with os.scandir(folder or ".") as entries:
             scripts = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".py")]
     except OSError:
         return ""
     stems = [one.removesuffix(".py") for one in scripts]
-    alike = get_close_matches(typed.removesuffix(".py"), stems, n=1)
+    alike = suggestions().get_close_matches(typed.removesuffix(".py"), stems, n=1)
     return os.path.join(folder, f"{alike[0]}.py") if alike else ""
 
 
@@ -382,18 +380,31 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
     """Return why ``python -m NAME`` would fail, as a phrase; ``None`` if it may start."""
     if _is_local_file(name, environ):
         return None
-    import subprocess  # noqa: PLC0415  (2 ms; not for a module that is a local file)
-
-    from hccl_tools.programs import bounded_run  # noqa: PLC0415  (2 ms)
-
     try:
-        asked = bounded_run.run([python, "-c", _ASK, name], _ANSWER_SECONDS, environ)
-    except (OSError, subprocess.SubprocessError):
+        asked = ask_python([python, "-c", _ASK, name], environ)
+    except OSError:
         return None
-    answer = asked.output.strip() if asked.code == 0 else ""
+    answer = asked.output.strip() if asked is not None and asked.code == 0 else ""
     if answer == "package":
         return f"{name} is a package without __main__"
     return answer if answer.startswith("no module") else None
+
+
+def suggestions() -> type[Suggestions]:
+    """Load what finds the right file or table for a refusal."""
+    loaded: type[Suggestions] = load_part("launch.planning.suggestions").Suggestions
+    return loaded
+
+
+def ask_python(argv: Sequence[str], environ: Mapping[str, str]) -> Ended | None:
+    """Run a Python for an answer; ``None`` if it does not end within ``ANSWER_SECONDS``.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    from hccl_tools.programs import bounded_run  # noqa: PLC0415  (3 ms; only for a Python or a module that is not ours)
+
+    return bounded_run.answer(argv, ANSWER_SECONDS, environ)
 
 
 def _is_local_file(name: str, environ: Mapping[str, str]) -> bool:

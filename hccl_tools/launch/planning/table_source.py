@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hccl_tools import formats
+from hccl_tools import formats, load_part
 from hccl_tools.errors import HcclToolsError, InputError, LaunchError, TableError, UsageError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.notation.printable import tell
@@ -111,10 +111,11 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
     if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:
         return None
-    from hccl_tools.launch.planning import own_table  # noqa: PLC0415  (15 ms; the devices of this host, without a table)
-
     devices = [placement.device for placement in job.placements]
-    return own_table.make_table(devices, request.table, around.environ, path)
+    made: JobTable | None = load_part("launch.planning.own_table").make_table(
+        devices, request.table, around.environ, path
+    )
+    return made
 
 
 def usual_file(path: str) -> str:
@@ -152,9 +153,7 @@ def wait(path: str, seconds: float) -> None:
     Raises:
         TableError: The table was not complete in time.
     """
-    from hccl_tools.files import waiting  # noqa: PLC0415  (1.0 ms; few tables are still being written)
-
-    waiting.wait(path, seconds=seconds, report=_report)
+    load_part("files.waiting").wait(path, seconds=seconds, report=_report)
 
 
 def _report(line: str) -> None:
@@ -181,9 +180,7 @@ def load_file(
     try:
         source: str | bytes = path
         if choice.exclude:
-            from hccl_tools.files import remainder  # noqa: PLC0415  (10 ms; few jobs leave hosts out)
-
-            source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
+            source, *left = load_part("files.remainder").of_file(path, choice.exclude, product=choice.product)
         loaded = loading.load(
             source, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host,
             begin=begin,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.planning import program_check
 from hccl_tools.notation.phrases import and_more, operand
 
@@ -28,18 +27,8 @@ def names() -> list[str]:
 
 def sound_first() -> list[str]:
     """Return the names as ``names`` does, those of tables without errors before the others."""
-    found = names()
-    return [*sorted(found[:_MOST_READ], key=lambda name: not _is_sound(name)), *found[_MOST_READ:]]
-
-
-def _is_sound(name: str) -> bool:
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415  (20 ms; only for a suggestion)
-
-    try:
-        Inputs().table(name)
-    except HcclToolsError:
-        return False
-    return True
+    found, is_sound = names(), program_check.suggestions().is_sound
+    return [*sorted(found[:_MOST_READ], key=lambda name: not is_sound(name)), *found[_MOST_READ:]]
 
 
 def hint() -> str:

@@ -11,7 +11,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from hccl_tools import codec
+from hccl_tools import codec, load_part
 from hccl_tools.codec import DecodeError
 from hccl_tools.launch.model.outcome import Cause  # noqa: TC001  (the codec looks it up)
 from hccl_tools.launch.model.rank_messages import (  # noqa: TC001  (the codec looks them up)
@@ -25,6 +25,8 @@ from hccl_tools.runs.job_report import HungRank  # noqa: TC001  (the codec looks
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
+
+    from hccl_tools.launch.protocol.digests import Digests
 
 #: In bytes: the message about a failure includes the end of a log.
 LARGEST = 1 << 20
@@ -216,10 +218,14 @@ class Payload:
     def digest(self) -> bytes:
         """The SHA-256 of the content."""
         if not self._digest:
-            import hashlib  # noqa: PLC0415  (3 ms; it loads OpenSSL, 5 ms; the ranks of one host need no key)
-
-            self._digest = hashlib.sha256(self.content).digest()
+            self._digest = digests().of(self.content)
         return self._digest
+
+
+def digests() -> type[Digests]:
+    """Load what makes digests and codes."""
+    loaded: type[Digests] = load_part("launch.protocol.digests").Digests
+    return loaded
 
 
 class Outgoing:

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.launch.protocol import messages, states
-from hccl_tools.launch.protocol.messages import Outgoing, Payload
+from hccl_tools.launch.protocol.messages import Outgoing, Payload, digests
 from hccl_tools.records import NamedTuple, plain
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.records import Port
@@ -186,7 +185,7 @@ class Session:
         """Append the content of a message; it is dropped once the session has ended."""
         if self.problem is not None or not self.is_proved:
             return
-        mac = b"" if self._key is None else _mac(self._send_key, _numbered(self._sent, payload))
+        mac = b"" if self._key is None else digests().mac(self._send_key, _numbered(self._sent, payload))
         self._sent += 1
         self._send_frame(payload.content, mac)
 
@@ -235,8 +234,8 @@ class Session:
     def _opened(self, content: bytes) -> Message:
         if self._key is not None:
             mac, content = content[:_MAC], content[_MAC:]
-            expected = _mac(self._receive_key, _numbered(self._received, Payload(content)))
-            if not _is_equal(expected, mac.hex()):
+            expected = digests().mac(self._receive_key, _numbered(self._received, Payload(content)))
+            if not digests().is_equal(expected, mac.hex()):
                 raise ValueError(mac)
             self._received += 1
         message = messages.from_bytes(content, self._largest)
@@ -273,7 +272,7 @@ class Session:
     def _check_proof(self, about: _About, proof: str) -> None:
         if about.keyed is not bool(self._key):
             self.refuse("keyless here" if about.keyed else "keyless there")
-        elif not _is_equal(self._proof(b"connecting"), proof):
+        elif not digests().is_equal(self._proof(b"connecting"), proof):
             self.refuse("key")
         elif about.to is not None and not self._is_here(*about.to):
             self.refuse("elsewhere")
@@ -287,7 +286,7 @@ class Session:
                 self._end("version", about.version)
 
     def _finish(self, proof: str) -> None:
-        if not _is_equal(self._proof(b"listening"), proof):
+        if not digests().is_equal(self._proof(b"listening"), proof):
             self._end("proof")
         else:
             self._prove()
@@ -311,7 +310,7 @@ class Session:
         self._transcript += _json(frame) + b"\n"
 
     def _proof(self, purpose: bytes) -> bytes:
-        return _mac(self._key or b"", purpose + b"\n" + self._transcript)
+        return digests().mac(self._key or b"", purpose + b"\n" + self._transcript)
 
     def _end(self, kind: str, version: str = "") -> None:
         self.problem = Problem(kind, version)
@@ -325,18 +324,3 @@ def _numbered(number: int, payload: Payload) -> bytes:
 
 def _json(frame: dict[str, Any]) -> bytes:
     return json.dumps(frame, sort_keys=True).encode()
-
-
-def _hmac() -> ModuleType:
-    import hmac  # noqa: PLC0415  (3 ms; it loads OpenSSL, 5 ms; the ranks of one host need no key)
-
-    return hmac
-
-
-def _mac(key: bytes, data: bytes) -> bytes:
-    made: bytes = _hmac().digest(key, data, "sha256")
-    return made
-
-
-def _is_equal(mac: bytes, claimed: str) -> bool:
-    return bool(_hmac().compare_digest(mac, bytes.fromhex(claimed)))

@@ -7,6 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools import load_part
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import RESTART_CAUSES, Outcome, RankEnd
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RestartCause
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Watch
+    from hccl_tools.launch.supervise.after_start import AfterStart
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
@@ -204,13 +206,10 @@ class HostSupervision:
 
     def watch_for_hangs(self, attempt: Attempt) -> None:
         """Begin to measure what the ranks do."""
-        from hccl_tools.launch.supervise.hangs import HangWatch  # noqa: PLC0415  (2 ms; after the start)
-
-        HangWatch(attempt, self.options, self.run_dir)
+        _after_start().HangWatch(attempt, self.options, self.run_dir)
 
     def take_evidence(self, attempt: Attempt, done: Callable[[], None]) -> None:
         """Take evidence of what the ranks of this host do; ``done`` is called at its end."""
-        from hccl_tools.launch.supervise.evidence import Evidence  # noqa: PLC0415  (0.5 ms; most jobs succeed)
 
         def finish(note: EvidenceNote) -> None:
             attempt.state.evidence.append(note)
@@ -221,7 +220,7 @@ class HostSupervision:
         if not ends:
             done()
             return
-        Evidence(
+        _after_start().Evidence(
             attempt,
             ends,
             run_dir=self.run_dir,
@@ -252,6 +251,12 @@ class HostSupervision:
             is_piped = process.rank in pipes
             tasks.append(Task(found[key], process.argv, process.environment, log, cpus, errors, is_piped))
         return tasks
+
+
+def _after_start() -> type[AfterStart]:
+    """Load what is needed only after the start of the ranks."""
+    loaded: type[AfterStart] = load_part("launch.supervise.after_start").AfterStart
+    return loaded
 
 
 def cause_of(outcome: Outcome) -> RestartCause | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: explain lists at most so many consequences; with as many, ranks without a record are not known.
 _MOST_CONSEQUENCES = 1000
+#: The most servers that a name of a host stands for: instances of a service on one machine.
+_MOST_OF_NAME = 64
 _KIND_OF = {"stops": "error", "may-stop": "warning", "slows": "warning", "note": "note"}
 
 
@@ -97,7 +99,7 @@ def of_doctor(path: str, table: RankTable) -> list[Mark]:
 
 
 def _of_check(one: _Check, devices: _Devices) -> Mark:
-    hosts = one.hosts or ()
+    hosts = tuple(dict.fromkeys(one.hosts or ()))
     servers = tuple(dict.fromkeys(index for host in hosts for index in devices.servers(host)))
     rows = tuple(row for index in servers for row in devices.of_server(index, one.devices or ()))
     unknown = [host for host in hosts if not devices.servers(host)]
@@ -149,20 +151,25 @@ class _Devices:
             same(text): row for row in range(len(table)) for _, text in listed_addresses(table, row)
         }
         self._by_host: dict[str, list[int]] = {}
+        #: For each server that was looked for: its devices by their physical ids.
+        self._by_device: dict[int, dict[int | None, int]] = {}
         for index, server in enumerate(table.servers):
             named = (server.host_ip, server.fields.get("pod_name"), server.fields.get("container_ip"))
             for name in {server.server_id, *(one for one in named if isinstance(one, str))}:
-                self._by_host.setdefault(name, []).append(index)
+                if len(servers := self._by_host.setdefault(name, [])) < _MOST_OF_NAME:
+                    servers.append(index)
 
     def servers(self, host: str) -> list[int]:
-        """Return the servers of a host; the only server of a table is any host."""
+        """Return the servers of a host, of which a job has few; the only server of a table is any host."""
         return self._by_host.get(host, [0] if host and len(self._table.servers) == 1 else [])
 
     def of_server(self, index: int, ids: Sequence[int]) -> Iterator[int]:
         """Yield the devices of a server with the given physical ids."""
-        wanted = set(ids)
-        numbers = self._table.device_numbers
-        yield from (row for row in self._table.servers[index].rows if numbers[row] in wanted)
+        own = self._by_device.get(index)
+        if own is None:
+            numbers = self._table.device_numbers
+            own = self._by_device[index] = {numbers[row]: row for row in self._table.servers[index].rows}
+        yield from sorted({own[one] for one in ids if one in own})
 
     def of_rank(self, rank: int | None) -> int | None:
         """Return the device of a rank."""

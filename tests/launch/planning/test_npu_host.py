@@ -44,6 +44,8 @@ HEAVY = {
     "statistics",
     "decimal",
     "pathlib",
+    "ast",
+    "tokenize",
     "jsonschema",
     "referencing",
     "hccl_tools.doctor.bandwidth",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hccl_tools.show.picture import imported_findings
 from hccl_tools.show.picture.marks import Mark, of_findings
 from hccl_tools.show.picture.svg import picture
+from tests.support.growth import steps
 from tests.support.pictures import doctored, explained, marked, record, subject
 from tests.support.tables import table
 
@@ -133,6 +134,18 @@ def test_a_cause_is_marked_above_its_consequences(tmp_path: Path) -> None:
     assert "HCM217, cause: Rank 9: its link is down. (plog.log:7)" in texts(svg)
     assert "grey: no error in the logs" in texts(svg)
     assert svg.count('class="failed cause"') == 1
+
+
+def test_findings_on_a_name_that_all_servers_have_take_linear_time(tmp_path: Path) -> None:
+    def taken(number: int) -> int:
+        value = table("1.0", number, 1)
+        for server in value["server_list"]:
+            server["container_ip"] = "10.9.9.9"
+        one, path = subject(value), tmp_path / "doctor.json"
+        path.write_text(json.dumps(doctored(*[{"hosts": ["10.9.9.9"], "devices": [0]}] * number)))
+        return steps(lambda: imported_findings.of_doctor(str(path), one.table))
+
+    assert taken(800) < 2.5 * taken(400)
 
 
 def test_findings_of_doctor_are_on_their_device_or_server(tmp_path: Path) -> None:
