@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.cli.gather_options import REACHING
 from hccl_tools.cli.site_options import is_from_site, state
 from hccl_tools.errors import HcclToolsError, UsageError
-from hccl_tools.gathering import consistency, default_engine, over_ssh, within_job
+from hccl_tools.gathering import consistency, default_engine, over_connections, within_job
 from hccl_tools.gathering.coordinator import observe_hosts, survey_hosts
 from hccl_tools.gathering.failures import listed
 from hccl_tools.gathering.options import VIA_ENGINE, GatherOptions
@@ -163,7 +163,7 @@ def reached(options: dict[str, Any]) -> GatherOptions:
     if how.ssh is not None or how.engine not in {None, VIA_ENGINE}:
         other = "--ssh" if how.ssh is not None else f"--engine {how.engine}"
         raise UsageError(f"--via and {other} exclude each other", hint="leave one of them out")
-    return how._replace(engine=VIA_ENGINE, via=over_ssh.parse(program, how.environ))
+    return how._replace(engine=VIA_ENGINE, via=over_connections.parse(program, how.environ))
 
 
 def _ways(options: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -179,9 +179,7 @@ def _ways(options: dict[str, Any]) -> tuple[str | None, str | None]:
 
 def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
     """Print which engine is used and why; return the options with that engine."""
-    engine, reason = (
-        default_engine.Choice(how.engine, "--engine") if how.engine else default_engine.default(how.environ)
-    )
+    engine, reason = (how.engine, "--engine") if how.engine else default_engine.default(how.environ)
     via_source = site_defaults.origin(site_defaults.VIA, os.environ) if is_from_site("via") else "--via"
     shown = f"{how.via[0]} ({via_source})" if how.via else f"{engine} ({reason})"
     tell(f"querying {count(len(hosts), 'host')} with {shown}")

@@ -14,6 +14,7 @@ from hccl_tools.files.export_targets import TARGETS, check
 from hccl_tools.gathering import default_engine, distribution
 from hccl_tools.gathering.distribution import Copy
 from hccl_tools.gathering.failures import listed
+from hccl_tools.launch import engines
 from hccl_tools.notation import host_list
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.phrases import and_more, count
@@ -66,7 +67,7 @@ _EXAMPLES = """\
 @options.ignore
 @click.option(
     "--engine",
-    type=Choice(["slurm", "ssh"]),
+    type=Choice(engines.asking_hosts(one_by_one=True)),
     help="How to reach the hosts. ssh needs only python3 (3.8 or later) there. Default: slurm inside an "
     "allocation, else ssh.",
 )

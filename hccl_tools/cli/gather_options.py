@@ -12,6 +12,7 @@ from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 from hccl_tools.host import site_defaults
+from hccl_tools.launch import engines
 
 _WANTED = ("hosts", "hostfile", "gather")
 #: The names of the options of :func:`one_host`.
@@ -47,7 +48,7 @@ _REACHING = (
     ),
     click.option(
         "--engine",
-        type=Choice(["mpirun", "slurm", "ssh"]),
+        type=Choice(engines.asking_hosts()),
         help="How to query the hosts. ssh needs only python3 (3.8 or later) there. Default: slurm inside an "
         "allocation, else mpirun if Open MPI's is on PATH and mpi4py is installed, else ssh.",
     ),

@@ -207,7 +207,7 @@ def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
     """Return the options for reaching the hosts, as those of ``doctor``."""
     return {
         **dict.fromkeys(("hosts", "hostfile", "ssh", "via")),
-        "engine": engine.queries_with or default_engine.outside_slurm(os.environ).engine,
+        "engine": default_engine.of_job(engine, os.environ),
         "gather_timeout": gate.seconds,
     }
 

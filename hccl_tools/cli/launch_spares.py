@@ -170,8 +170,7 @@ def _queried(
     survey = SurveyRequest(
         Wanted(",".join(map(str, ids))), product=request.table.product, table_format=wanted_format
     )
-    queries_with = engine.queries_with or default_engine.outside_slurm(environ).engine
-    how = GatherOptions(queries_with, allow_missing=True, environ=environ)
+    how = GatherOptions(default_engine.of_job(engine, environ), allow_missing=True, environ=environ)
     try:
         found = survey_hosts(hosts, survey, how)
         consistency.refuse_twice(found.answers)

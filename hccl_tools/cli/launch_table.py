@@ -50,7 +50,8 @@ def with_table(
             return request
     hosts = asked_hosts.hosts_left(hosts, request.table.exclude)
     if not engine.starts_all_hosts:
-        engine, reason = engines.for_several_hosts(environ)
+        name, reason = engines.for_several_hosts(environ)
+        engine = engines.get(name)
     table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
     servers = len(table.table.servers)
     note = f"made the rank table of {servers} hosts; {engine.name} starts the job ({reason})"
@@ -139,11 +140,7 @@ def _table(
             hint="name more hosts",
         )
     wanted = Wanted(_first_devices(request, needed) or request.devices.listed)
-    how = GatherOptions(
-        engine.queries_with or default_engine.outside_slurm(environ).engine,
-        allow_missing=spares > 0,
-        environ=environ,
-    )
+    how = GatherOptions(default_engine.of_job(engine, environ), allow_missing=spares > 0, environ=environ)
     try:
         found = survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how)
         if len(found.answers) < needed:

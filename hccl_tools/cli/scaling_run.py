@@ -179,9 +179,9 @@ def _engine(context: click.Context) -> tuple[str, ...]:
             f"--nnodes: a series starts the other machines itself, but --engine {engine.name} cannot",
             hint="leave --engine out, or use --engine ssh, mpirun or slurm",
         )
-    engine, reason = engines.for_several_hosts(os.environ)
-    tell(f"{engine.name} starts the jobs on several machines ({reason})")
-    return ("--engine", engine.name)
+    name, reason = engines.for_several_hosts(os.environ)
+    tell(f"{name} starts the jobs on several machines ({reason})")
+    return ("--engine", name)
 
 
 def _counts(

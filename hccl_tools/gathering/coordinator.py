@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.host.observation import ObservationRequest
 
-#: Name of an engine -> the module that surveys hosts with it.
-_ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
-
 #: So many hosts that have not answered are named.
 _MOST_NAMED = 4
 
@@ -80,8 +77,9 @@ def _asked(
     hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
 ) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
     """Return the answers and the failures by host; hosts that were not reached in time are in neither."""
-    engine = options.engine or default_engine.default(options.environ).engine
-    survey = import_module(f"hccl_tools.gathering.{_ENGINES[engine]}").survey
+    engine = options.engine or default_engine.default(options.environ)[0]
+    options = options._replace(engine=engine)
+    survey = import_module(f"hccl_tools.gathering.{default_engine.transport(engine)}").survey
     deadline = time.monotonic() + options.seconds
     answers: dict[str, SurveyAnswer] = {}
     causes: dict[str, Failure] = {}

@@ -6,47 +6,45 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.errors import InputError, LaunchError
+from hccl_tools.errors import InputError
+from hccl_tools.launch import engines
 from hccl_tools.notation import host_list
-from hccl_tools.programs.lookup import ProgramMissingError
-from hccl_tools.programs.mpirun import find_mpirun
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation
-from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.gathering.options import Engine
+    from hccl_tools.launch.engines.engine import Engine
+    from hccl_tools.programs.mpirun import Mpirun
     from hccl_tools.table.model import RankTable
 
-
-class Choice(NamedTuple):
-    """An engine, and the reason for its use."""
-
-    engine: Engine
-    reason: str
+#: The engines that start the processes on all hosts with one command, and the modules that use them.
+#: With every other engine, there is a connection to each host: :meth:`Engine.on_host`.
+_ALL_AT_ONCE = {"mpirun": "over_mpirun", "slurm": "over_srun"}
 
 
-def default(environ: Mapping[str, str]) -> Choice:
-    """Return srun inside a Slurm allocation, else the choice of :func:`outside_slurm`."""
-    if in_allocation(environ):
-        return Choice("slurm", "inside a Slurm allocation")
-    return outside_slurm(environ)
+def transport(engine: str) -> str:
+    """Return the name of the module of this package that surveys hosts with an engine."""
+    return _ALL_AT_ONCE.get(engine, "over_connections")
 
 
-def outside_slurm(environ: Mapping[str, str]) -> Choice:
-    """Return Open MPI's mpirun if it is on PATH and mpi4py is installed, else ssh."""
-    try:
-        found = find_mpirun(environ)
-    except ProgramMissingError:
-        return Choice("ssh", "no mpirun on PATH")
-    except LaunchError as error:
-        return Choice("ssh", error.message)
-    if not found.is_open_mpi:
-        return Choice("ssh", f"{found.path} is not Open MPI's mpirun")
-    if find_spec("mpi4py") is None:
-        return Choice("ssh", "mpi4py is not installed here")
-    return Choice("mpirun", f"{found.path} is on PATH")
+def default(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the default engine, and why: srun inside a Slurm allocation, else mpirun if it can, else ssh."""
+    return engines.for_several_hosts(environ, _why_unfit)
+
+
+def of_job(engine: Engine, environ: Mapping[str, str]) -> str:
+    """Return the engine that queries the hosts of a job: that of the job if it can, else mpirun or ssh."""
+    if engine.asks_hosts:
+        return engine.name
+    return engines.for_several_hosts(environ, _why_unfit, with_slurm=False)[0]
+
+
+def _why_unfit(mpirun: Mpirun) -> str:
+    """Return why an mpirun cannot query hosts; "" if it can."""
+    if not mpirun.is_open_mpi:
+        return f"{mpirun.path} is not Open MPI's mpirun"
+    return "mpi4py is not installed here" if find_spec("mpi4py") is None else ""
 
 
 def hosts(table: RankTable, environ: Mapping[str, str]) -> tuple[str, ...]:

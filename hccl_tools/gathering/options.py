@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from hccl_tools.launch.engines.engine import CONNECT_SECONDS, Reach
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Engine = Literal["mpirun", "slurm", "ssh"]
 #: The engine whose ssh ``--via`` replaces.
-VIA_ENGINE: Engine = "ssh"
+VIA_ENGINE = "ssh"
 #: Seconds in which all hosts must answer.
 TIMEOUT = 60
-_CONNECT_S = 10
 
 
 class GatherOptions(NamedTuple):
     """How to reach the hosts.
 
     Attributes:
-        engine: ``slurm``, ``mpirun`` or ``ssh``; None for the default of ``choice``.
+        engine: One of ``engines.asking_hosts``; None for the default.
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
         via: The words of ``--via``, which replaces ssh; only for the engine ``ssh``.
@@ -30,7 +29,7 @@ class GatherOptions(NamedTuple):
         ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.
     """
 
-    engine: Engine | None = None
+    engine: str | None = None
     seconds: float = TIMEOUT
     allow_missing: bool = False
     ssh: str | None = None
@@ -40,5 +39,10 @@ class GatherOptions(NamedTuple):
 
     @property
     def connect_seconds(self) -> int:
-        """The timeout of an ssh connection, in seconds."""
-        return max(1, min(_CONNECT_S, round(self.seconds / 6)))
+        """The timeout of a connection, in seconds."""
+        return max(1, min(CONNECT_SECONDS, round(self.seconds / 6)))
+
+    @property
+    def reach(self) -> Reach:
+        """How an engine reaches a host."""
+        return Reach(self.environ, self.ssh, self.connect_seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -141,9 +140,8 @@ def diagnose(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Fail
 
 def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
     daemon = start.mpirun.daemon
-    remote = shlex.join([*own_python.script(_CHECK), daemon])
+    argv = ssh.on_host(start.ssh, host, [*own_python.script(_CHECK), daemon])
     try:
-        argv = [*start.ssh, "--", host, remote]
         done = bounded_run.run(argv, seconds, os.environ, most=MOST_OF_HOST)
     except bounded_run.TooMuchOutputError:
         return Failure(host, TOO_MUCH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -9,7 +10,7 @@ from hccl_tools.notation.phrases import named
 from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: Options added to the user's ssh: no prompts, no passwords, no unknown host keys.
 OPTIONS = (
@@ -53,6 +54,14 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
         source = "--ssh" if typed not in {None, of_site} or not of_site else _SITE
         raise UsageError(f'{source} "{agent}": no program {argv[0]} on PATH', hint="specify ssh, or its path")
     return [*argv, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
+
+
+def on_host(over_ssh: Sequence[str], host: str, words: Sequence[str]) -> list[str]:
+    """Return the command line that runs a program in place of the shell of a host.
+
+    ``over_ssh`` is what :func:`command` returns.
+    """
+    return [*over_ssh, "--", host, "exec " + shlex.join(words)]
 
 
 def last_line(printed: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools import cli
-from hccl_tools.gathering import over_ssh
+from hccl_tools.gathering import over_connections
 from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.notation.printable import tell
@@ -90,7 +90,9 @@ def test_the_reason_of_a_host_begins_no_line(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = SurveyAnswer("h1", message=FORGED, hint=FORGED)
-    monkeypatch.setattr(over_ssh, "survey", lambda *_: EngineOutcome({"h1": answer, "h2": answer}, []))
+    monkeypatch.setattr(
+        over_connections, "survey", lambda *_: EngineOutcome({"h1": answer, "h2": answer}, [])
+    )
 
     found = lines_of(command_line, "gen", "--hosts", "h1,h2", "--engine", "ssh")
 

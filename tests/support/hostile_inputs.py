@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 from hccl_tools.explain import remote_logs
-from hccl_tools.gathering import over_ssh
+from hccl_tools.gathering import over_connections
 from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.gathering.table_copy import FileState
@@ -131,7 +131,7 @@ def answering(answers: dict[str, SurveyAnswer]) -> Iterator[None]:
     def ask(hosts: list[str], *_: Any) -> EngineOutcome:
         return EngineOutcome({host: answers[host] for host in hosts}, [])
 
-    with mock.patch.object(over_ssh, "survey", ask):
+    with mock.patch.object(over_connections, "survey", ask):
         yield
 
 

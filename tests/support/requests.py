@@ -28,6 +28,6 @@ def with_options(request: LaunchRequest, **options: Any) -> LaunchRequest:
 
 
 def _record_of(field: str) -> str:
-    names = ("program", "table", "hosts", "devices", "start", "variables", "logs")
+    names = ("program", "table", "hosts", "devices", "start", "variables", "logs", "watch")
     request = LaunchRequest(Program(()))
     return next(name for name in names if field in getattr(request, name)._fields)

@@ -1,4 +1,4 @@
-"""The programs that start a plan: one :class:`~hccl_tools.launch.engines.engine.Engine` per name.
+"""The programs that start a plan or ask hosts: an :class:`~hccl_tools.launch.engines.engine.Engine` per name.
 
 A new engine is a module of this package and a line in ``ENGINES``. A program registers its own engine with
 :func:`register` and then calls ``hccl_tools.__main__.main()``.
@@ -13,13 +13,16 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.programs.lookup import ProgramMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.programs.mpirun import Mpirun
 
 #: Name of an engine and of its module -> its class. A module is imported when it is used.
 ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm", "ssh": "Ssh"}
+#: loop has no other host, and mpirun reaches all hosts or none.
+_ONLY_HERE, _ALL_OR_NONE = ("loop",), ("mpirun",)
 _REGISTERED: dict[str, Engine] = {}
 
 
@@ -48,13 +51,34 @@ def of(plan: Plan) -> Engine:
     return get(plan.engine).of_flavour(plan.engine_flavour)
 
 
-def for_several_hosts(environ: Mapping[str, str]) -> tuple[Engine, str]:
-    """Return the default engine for several hosts, and why it is used."""
-    if get("slurm").is_inside(environ):
-        return get("slurm"), "inside a Slurm allocation"
+def asking_hosts(*, one_by_one: bool = False) -> tuple[str, ...]:
+    """Return the names of the engines that ask hosts, or those that reach each host alone.
+
+    No module of ``ENGINES`` is imported: the options of a command list the names.
+    """
+    left_out = (*_ONLY_HERE, *(_ALL_OR_NONE if one_by_one else ()))
+    others = (name for name, engine in _REGISTERED.items() if name not in ENGINES and engine.asks_hosts)
+    return (*(name for name in ENGINES if name not in left_out), *others)
+
+
+def for_several_hosts(
+    environ: Mapping[str, str], why_unfit: Callable[[Mpirun], str] = lambda _: "", *, with_slurm: bool = True
+) -> tuple[str, str]:
+    """Return the name of the default engine for several hosts, and why it is used.
+
+    Args:
+        why_unfit: Returns why an mpirun cannot be used, and "" if it can.
+        with_slurm: Whether it may be Slurm.
+    """
+    from hccl_tools.programs import mpirun, slurm  # noqa: PLC0415  (5 ms; there are several hosts)
+
+    if with_slurm and slurm.in_allocation(environ):
+        return "slurm", "inside a Slurm allocation"
     try:
-        return get("mpirun"), f"{get('mpirun').locate(environ, None, ()).program} is on PATH"
+        found = mpirun.find_mpirun(environ)
     except ProgramMissingError:
-        return get("ssh"), "no mpirun on PATH"
+        return "ssh", "no mpirun on PATH"
     except LaunchError as error:
-        return get("ssh"), error.message
+        return "ssh", error.message
+    why = why_unfit(found)
+    return ("ssh", why) if why else ("mpirun", f"{found.path} is on PATH")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hccl_tools.host.local_addresses import interface_addresses
 from hccl_tools.launch.model.plan import RankProcess
@@ -36,6 +35,20 @@ class Located(NamedTuple):
     nodes: tuple[str, ...] = ()
 
 
+class Reach(NamedTuple):
+    """How this process reaches another host.
+
+    Attributes:
+        environ: The variables of this process.
+        ssh: The ssh that the user typed; None for the default of :func:`hccl_tools.programs.ssh.command`.
+        seconds: The timeout of a connection.
+    """
+
+    environ: Mapping[str, str]
+    ssh: str | None = None
+    seconds: int = CONNECT_SECONDS
+
+
 class EngineProcess(RankProcess):
     """The process of an engine; the ranks are its descendants, on this host or on other hosts."""
 
@@ -56,6 +69,7 @@ class Engine:
     """Starts ``plan.supervisor`` once on each host of a plan; the supervisors start the ranks.
 
     A subclass has a ``name``, finds its program (``locate``) and composes its command line (``command``).
+    With ``on_host`` and ``asks_hosts``, it also asks hosts for tables, checks and copies.
     """
 
     name: str
@@ -66,8 +80,8 @@ class Engine:
     #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
     uses_allocation = False
-    #: What queries the hosts of ``--hostfile`` before the start; None for mpirun if it is here, else ssh.
-    queries_with: Literal["slurm", "ssh"] | None = None
+    #: Whether ``on_host`` reaches a host with the engine's own program. If not, mpirun or ssh asks the hosts.
+    asks_hosts = False
     #: Whether the command line contains the host names of the rank table.
     names_hosts = True
     #: Whether these may be IPv6 addresses. For mpirun, a colon precedes the number of processes.
@@ -115,10 +129,17 @@ class Engine:
         """Return the hosts that the engine can start besides those of a job; empty if it knows none."""
         return ()
 
+    def on_host(self, host: str, words: Sequence[str], reach: Reach) -> list[str]:
+        """Return the command line that runs a program, with its arguments, on one host.
+
+        It passes on standard input and output, and returns the exit code.
+        """
+        return ssh.on_host(ssh.command(reach.ssh, reach.environ, wait=reach.seconds), host, words)
+
     def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:
         """Return the command line that runs a command on a host of a plan."""
-        over_ssh = ssh.command(None, os.environ, wait=CONNECT_SECONDS)
-        return [*over_ssh, "--", plan.way_to(host), shlex.join(command)]
+        way = plan.nodes[plan.hosts.index(host)] if plan.nodes else plan.way_to(host)
+        return self.on_host(way, command, Reach(os.environ))
 
     def why_ended(self, errors: Iterable[str]) -> str:  # noqa: ARG002  (for engines with such messages)
         """Return why the engine's scheduler has ended the job, from lines of its stderr; "" if unknown."""

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import selectors
-import shlex
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from hccl_tools import own_python
 from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.notation.named_lines import MOST_SAID, NamedLines
+from hccl_tools.programs import ssh
 from hccl_tools.remote.connection import READY, Connection, serve
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def _write(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _argv(host: str, ssh: str) -> list[str]:
+def _argv(host: str, over_ssh: str) -> list[str]:
     """Return the command line that starts the bootstrap on a host."""
     command = [sys.executable, "-c", own_python.without_current_folder(_BOOTSTRAP)]
-    return command if is_this_host(host) else [*ssh.split(), "--", host, "exec " + shlex.join(command)]
+    return command if is_this_host(host) else ssh.on_host(over_ssh.split(), host, command)
 
 
 def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> bytes:

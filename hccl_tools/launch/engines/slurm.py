@@ -20,6 +20,7 @@ from hccl_tools.programs.slurm import allocated_nodes, find_srun, in_allocation,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from hccl_tools.launch.engines.engine import Reach
     from hccl_tools.launch.model.plan import Plan
 
 #: sbatch and salloc read them as they read the option.
@@ -34,7 +35,7 @@ class Slurm(Engine):
 
     name = "slurm"
     uses_allocation = True
-    queries_with = "slurm"
+    asks_hosts = True
     names_hosts = False
     #: Without this, srun would wait for a step of the user (`srun --pty bash`) that holds all cores.
     settings = MappingProxyType({"SLURM_OVERLAP": "1"})
@@ -80,11 +81,11 @@ class Slurm(Engine):
         own = nodes_of_hosts(hosts, environ)
         return tuple(node for node in allocated_nodes(environ) if own and node not in own)
 
-    def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:
-        """Return the command line that runs a command as a step on the node of a host of a plan."""
-        node = plan.nodes[plan.hosts.index(host)] if plan.nodes else plan.way_to(host)
-        step = step_command(plan.engine_program, os.environ["SLURM_JOB_ID"], node)
-        return [*step, "--immediate=10", *command]
+    def on_host(self, host: str, words: Sequence[str], reach: Reach) -> list[str]:
+        """Return the command line that runs a program as a step on a node of the allocation."""
+        program = self.locate(reach.environ, None, ()).program
+        step = step_command(program, reach.environ["SLURM_JOB_ID"], host)
+        return [*step, f"--immediate={reach.seconds}", *words]
 
     def why_ended(self, errors: Iterable[str]) -> str:
         """Return what slurmstepd says about the end of the step: ``scancel JOB.STEP``, a limit."""

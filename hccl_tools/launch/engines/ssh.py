@@ -37,7 +37,7 @@ class Ssh(Engine):
     uses_ssh = True
     #: Its program names the hosts in their output, which ssh encrypts.
     merges_output = False
-    queries_with = "ssh"
+    asks_hosts = True
     process = SshProcess
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002

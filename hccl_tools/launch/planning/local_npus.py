@@ -63,7 +63,7 @@ class EarlyAddresses:
         self._devices: list[int] = []
         self._thread: Thread | None = None
         self._found: Addresses | BaseException | None = None
-        self._stop = (-1, -1)
+        self._stop: tuple[int, int]  #: The pipe whose write end is closed to end the thread.
 
     def begin(self, table: RankTable) -> None:
         """Begin with the devices of a table, which need not be right.

@@ -110,4 +110,16 @@ def test_empty_names(option: str) -> None:
 
 
 def test_log_file_may_be_nowhere() -> None:
+    """Even if the launcher's own output goes there."""
     assert launch(*PLAIN, "--log-file", "/dev/null", "true").returncode == 0
+    command = [*LAUNCH, *PLAIN, "--log-file", "/dev/null", "true"]
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
+
+
+def test_a_log_file_of_an_earlier_job_is_written_again() -> None:
+    Path("train.log").write_text("before\n")
+
+    done = launch(*PLAIN, "--log-file", "train.log", "sh", "-c", "echo $RANK_ID")
+
+    assert done.returncode == 0, done.stderr
+    assert Path("train.log").read_text() == "0\n"

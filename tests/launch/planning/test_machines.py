@@ -289,3 +289,13 @@ def test_a_number_of_ranks_behind_the_program_of_a_rehearsal_is_named() -> None:
         f"-n 4 is passed to the program; options of launch must precede the program: {call}" in behind.stdout
     )
     assert "is passed to the program" not in both.stdout  # Here it is the program's own.
+
+
+@pytest.mark.parametrize(
+    ("behind", "notes"), [((), 0), (("--lr", "1"), 0), (("-n", "4"), 1), (("-n", "4", "--progress", "x"), 1)]
+)
+def test_a_rehearsal_names_the_call_for_a_number_of_ranks_once(behind: tuple[str, ...], notes: int) -> None:
+    done = run_here("launch", "--cpu", "--dry-run=json", "train.py", *behind)
+
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).count("options of launch must precede the program") == notes

@@ -6,15 +6,22 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.planning import local_npus
+from hccl_tools.errors import LaunchError
+from hccl_tools.host.local_addresses import interface_addresses
+from hccl_tools.launch.planning import local_npus, planner
 from hccl_tools.validation import loading
 from tests.support.hosts import IPS_910A, StandInHost, make_host
 from tests.support.jobs import eventually
+from tests.support.requests import launch_request
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.planning.planner import PreparedLaunch
 
 
 @pytest.fixture
@@ -159,9 +166,11 @@ def test_a_tool_that_hangs_is_ended_when_its_answer_is_not_needed(tmp_path: Path
     early = local_npus.EarlyAddresses(range(8), host.environ())
     table = loading.load(str(host.work / write_table(host)), begin=early.begin).table
     assert eventually(host.calls)
+    began = time.monotonic()
 
     early.close()
 
+    assert time.monotonic() - began < 8.0  # A tool may take 10 s.
     assert early.of(table).problem == "the answer is not needed any more"
 
 
@@ -207,6 +216,51 @@ def test_a_table_of_several_servers_without_a_device_of_this_host(tmp_path: Path
 
     assert done.returncode == 125
     assert "none of the table's servers is this host" in done.stderr
+
+
+def table_of(*servers: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return a table of servers with eight devices each, by their ids and the addresses of their devices."""
+    listed = [
+        {
+            "server_id": server,
+            "device": [
+                {"device_id": str(place), "device_ip": ip, "rank_id": str(8 * number + place)}
+                for place, ip in enumerate(ips)
+            ],
+        }
+        for number, (server, ips) in enumerate(servers)
+    ]
+    count = str(len(servers))
+    return {"version": "1.0", "server_count": count, "server_list": listed, "status": "completed"}
+
+
+def prepared(host: StandInHost, table: dict[str, Any]) -> PreparedLaunch:
+    """Plan a job of a table in this process, as if its devices were those of a host."""
+    (host.work / "table.json").write_text(json.dumps(table))
+    request = launch_request(
+        (str(host.work / "show.py"),), start="table", python=sys.executable,
+        rank_table=str(host.work / "table.json"), master_address="10.0.0.9",
+    )  # fmt: skip
+    environ = host.environ(PATH=f"{host.bin}:/usr/bin:/bin")
+    return planner.prepare(request, environ=environ, working_dir=str(host.work), nodes=tuple(range(8)))
+
+
+def test_the_devices_tell_which_of_several_servers_this_host_is(host: StandInHost) -> None:
+    """Several hosts can have one address: that of the bridge of their containers."""
+    others = tuple(f"192.168.{110 + device % 4}.{101 if device < 4 else 100}" for device in range(8))
+    found = prepared(host, table_of((interface_addresses()[0], others), ("10.0.0.9", IPS_910A))).plan
+
+    assert found.local_server == 1
+    assert [rank.rank for rank in found.local] == [*range(8, 16)]
+
+
+def test_the_devices_of_the_only_server_are_compared(host: StandInHost) -> None:
+    own = interface_addresses()[0]
+    assert len(prepared(host, table_of((own, IPS_910A))).plan.local) == 8
+
+    table = table_of((own, (*IPS_910A[:5], "192.168.101.9", *IPS_910A[6:])))
+    with pytest.raises(LaunchError, match=f"device 5 has {IPS_910A[5]}, but the table has 192.168.101.9"):
+        prepared(host, table)
 
 
 @pytest.mark.slow

@@ -253,6 +253,17 @@ def test_devices_count_within_the_visible_ones(script: str) -> None:
     assert [(rank.device, rank.device_id) for rank in ranks] == [(6, 2), (7, 3)]
 
 
+@pytest.mark.parametrize(("ranks", "devices"), [(1, [4]), (3, [4, 5, 6]), (4, [4, 5, 6, 7])])
+@pytest.mark.parametrize("options", [{}, {"cpu": True}, {"no_table": True}])
+def test_a_number_of_ranks_takes_the_first_visible_devices(
+    script: str, ranks: int, devices: list[int], options: dict[str, bool]
+) -> None:
+    request = launch_request((script,), start="torch", ranks=ranks, python=sys.executable, **options)
+
+    found = prepare(request, {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}, tuple(range(8))).plan.ranks
+    assert [rank.device for rank in found] == devices
+
+
 def test_more_ranks_than_visible_devices(script: str) -> None:
     request = launch_request(program=(script,), start="torch", ranks=4, python=sys.executable)
 
@@ -339,6 +350,57 @@ def test_gloo_of_several_machines_uses_the_interface_of_the_job() -> None:
     assert "GLOO_SOCKET_IFNAME" not in mine.plan.ranks[0].environment
     alone = prepare(with_options(request, ips=(), ranks=2)).plan
     assert "GLOO_SOCKET_IFNAME" not in alone.ranks[0].environment
+
+
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize("here", [0, 1])
+def test_the_interface_of_a_machine_is_found_by_either_address(here: int) -> None:
+    """One of the two addresses, this machine's or the other's, leads to no interface of the job."""
+    own, loopback = interface_addresses()[0], "127.0.0.9"
+    found = plan(
+        start="torch", cpu=True, ips=(loopback, own), node_rank=here, ranks=2, no_table=True,
+        master_address=loopback,
+    )  # fmt: skip
+
+    assert interface_address(found.ranks[here].environment["GLOO_SOCKET_IFNAME"]) == own
+    assert "GLOO_SOCKET_IFNAME" not in found.ranks[1 - here].environment
+
+
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize("faulthandler", [False, True])
+def test_a_python_path_that_was_typed_is_that_of_the_ranks(faulthandler: bool) -> None:
+    """With --faulthandler it is part of the launcher's own value, which each rank would otherwise replace."""
+    found = plan(ranks=2, no_table=True, environment={"PYTHONPATH": "/own"}, faulthandler=faulthandler)
+
+    values = {found.common.get("PYTHONPATH", ""), *(one.environment.get("PYTHONPATH") for one in found.ranks)}
+    if faulthandler:
+        assert found.common["PYTHONPATH"].endswith(":/own")
+        assert values == {found.common["PYTHONPATH"], None}
+    else:
+        assert values == {"", "/own"}
+
+
+@pytest.mark.usefixtures("script")
+@pytest.mark.parametrize(
+    ("options", "start", "reason"),
+    [
+        ({}, "table", "a plain program"),
+        ({"start": "torch"}, "torch", "--start"),
+        ({"cpu": True}, "table", "the ranks' Python has no MindSpore, torch or paddle"),
+    ],
+)
+def test_the_start_of_a_program_without_python_has_its_reason(
+    own_directory: Path, options: dict[str, Any], start: str, reason: str
+) -> None:
+    bare = own_directory / "python"
+    bare.write_text("#!/bin/sh\necho /opt/bare/python\n")
+    bare.chmod(0o755)
+    options = {"start": None, "python": str(bare), **options}
+
+    found = plan(program=("true",), kind="program", ranks=2, no_table=True, **options)
+
+    assert found.start == start
+    assert reason in found.chosen["start"]
 
 
 def test_program_that_is_not_there() -> None:

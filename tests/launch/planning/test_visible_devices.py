@@ -26,6 +26,26 @@ def test_nothing_is_known_nothing_is_limited() -> None:
     assert seen.outside([0, 99]) == []
 
 
+def test_a_device_that_is_not_visible_keeps_its_number() -> None:
+    limited = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "2,3"}, (4, 5, 6, 7))
+
+    assert (limited.device_id(4), limited.runtime_id(3)) == (4, 3)
+    assert visible_devices({}, ()).runtime_id(5) == 5
+
+
+def test_devices_are_named_among_those_that_may_be_used() -> None:
+    limited = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "2,3"}, (4, 5, 6, 7))
+
+    assert limited.named_by("0,1") == [6, 7]
+    with pytest.raises(UsageError) as caught:
+        limited.named_by("1,2")
+    assert "0 to 1" in f"{caught.value.message} {caught.value.hint}"
+    free = visible_devices({}, ())
+    assert free.named_by("0,1023") == [0, 1023]
+    with pytest.raises(UsageError):
+        free.named_by("1024")
+
+
 def test_host_with_all_devices_keeps_their_numbers() -> None:
     seen = visible_devices({}, HOST)
 
@@ -129,6 +149,7 @@ def test_two_variables_that_leave_nothing() -> None:
     with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 selects none of") as caught:
         visible_devices(environ, HOST)
     assert caught.value.hint == "that variable names 0, 1, 2, 3"
+    assert visible_devices(environ, HOST, cpu=True).chosen == ()  # A rehearsal needs none.
 
 
 @pytest.mark.parametrize(

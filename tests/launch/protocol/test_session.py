@@ -136,6 +136,119 @@ def test_a_stranger_has_no_text_in_place_of_a_version(version: str) -> None:
     assert there.problem == session.Problem("protocol")
 
 
+@pytest.mark.parametrize("nonce", ["", "00" * 31, "00" * 33, "0" * 63, "zz" * 32])
+def test_a_nonce_has_32_bytes(nonce: str) -> None:
+    here, there = pair()
+    challenge = taken(here)
+    there.receive(challenge)
+    answer = json.loads(taken(there)[4:])
+    answer["about"]["nonce"] = nonce
+    here.receive(framed(answer))
+    other = Session(KEY, listens=False)
+    other.receive(framed({**json.loads(challenge[4:]), "nonce": nonce}))
+
+    assert here.problem == other.problem == session.Problem("protocol")
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({"protocol": "hccl-tools job 0"}, "version"),
+        ({"keyed": False}, "keyless there"),
+        ({"version": "1" * 32}, None),
+    ],
+)
+def test_what_a_listener_says_first_can_end_the_session(changed: dict[str, object], kind: str | None) -> None:
+    here, there = pair()
+    challenge = {**json.loads(taken(here)[4:]), "version": "0.0.1"}
+    there.receive(framed({**challenge, **changed}))
+
+    assert there.problem == (None if kind is None else session.Problem(kind, "0.0.1"))
+    assert not there.is_proved
+
+
+def test_the_handshake_may_arrive_in_single_bytes() -> None:
+    here, there = pair()
+    for listening, speaking in ((there, here), (here, there), (there, here)):
+        for byte in taken(speaking):
+            listening.receive(bytes([byte]))
+
+    assert here.is_proved
+    assert there.is_proved
+
+
+def test_nothing_is_sent_after_the_end_of_the_session() -> None:
+    here, there = proved_pair()
+    here.receive(framed("no message"))
+    here.send(Kill())
+
+    assert here.problem == session.Problem("protocol")
+    assert not here.outgoing
+    assert there.problem is None
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("0.0.1", "version"), (__version__, "elsewhere")], ids=["another", "this"]
+)
+def test_only_another_version_may_leave_out_where_it_has_connected(
+    monkeypatch: pytest.MonkeyPatch, version: str, kind: str
+) -> None:
+    here, there = pair()
+    there._dialled = None  # type: ignore[assignment]
+    challenge = taken(here)
+    monkeypatch.setattr(session, "__version__", version)
+    there.receive(challenge)
+    answer = taken(there)
+    monkeypatch.undo()
+    here.receive(answer)
+    monkeypatch.setattr(session, "__version__", version)
+    there.receive(taken(here))
+
+    assert here.problem == session.Problem(kind, version if kind == "version" else "")
+    assert there.problem == session.Problem(kind, __version__ if kind == "version" else "")
+
+
+def test_the_order_of_the_fields_is_no_part_of_the_proof() -> None:
+    here, there = pair()
+    there.receive(reordered(taken(here)))
+    here.receive(reordered(taken(there)))
+    there.receive(taken(here))
+
+    assert here.is_proved
+    assert there.is_proved
+
+
+def reordered(frame: bytes) -> bytes:
+    """Return a frame with the fields of its objects in reverse order."""
+    return framed(json.loads(frame[4:], object_pairs_hook=lambda fields: dict(reversed(fields))))
+
+
+def test_fields_that_this_version_does_not_know_change_nothing() -> None:
+    here, there = pair()
+    there.receive(taken(here))
+    here.receive(extended(taken(there)))
+    there.receive(extended(taken(here)))
+    assert here.is_proved
+    assert there.is_proved
+
+    here, there = pair(KEY, OTHER_KEY)
+    there.receive(taken(here))
+    here.receive(taken(there))
+    there.receive(extended(taken(here)))
+    assert there.problem == session.Problem("key")
+
+    here, there = pair()
+    there.receive(extended(taken(here)))
+    assert there.problem is None  # The proofs then differ: they cover what was sent.
+    here.receive(taken(there))
+    assert here.problem == session.Problem("key")
+
+
+def extended(frame: bytes) -> bytes:
+    """Return a frame with another field."""
+    return framed({**json.loads(frame[4:]), "later": 1})
+
+
 def framed(content: object) -> bytes:
     data = json.dumps(content).encode()
     return len(data).to_bytes(4, "big") + data
@@ -210,11 +323,12 @@ def test_the_token_of_a_connection_for_output_is_part_of_the_proof() -> None:
     assert (here.output, here.problem) == ("", session.Problem("key"))
 
 
-def test_a_token_has_a_limit() -> None:
-    here, there = Session(KEY, listens=True), Session(KEY, listens=False, output="a" * 65)
+@pytest.mark.parametrize(("length", "problem"), [(64, None), (65, session.Problem("protocol"))])
+def test_a_token_has_a_limit(length: int, problem: session.Problem | None) -> None:
+    here, there = Session(KEY, listens=True), Session(KEY, listens=False, output="a" * length)
     converse(here, there)
 
-    assert here.problem == session.Problem("protocol")
+    assert here.problem == problem
 
 
 @pytest.mark.parametrize("to", [[], ["10.0.0.1"], [1, 2], ["10.0.0.1", "18118"], "10.0.0.1"])

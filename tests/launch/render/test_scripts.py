@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_here
 from tests.support.tables import table as made_table
-
-#: Each test starts processes.
-pytestmark = pytest.mark.slow
 
 SHOW = """\
 import json, os
@@ -38,11 +36,8 @@ def files(own_directory: Path) -> None:
 
 
 def emit(target: str, *options: str, table: str, start: str = "table") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", table, "--start", start,
-         "--emit", target, *options, "show.py", "-c", "a b.yml"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    typed = ("--rank-table", table, "--start", start, "--emit", target, *options)
+    return run_here("launch", *typed, "show.py", "-c", "a b.yml")
 
 
 def emitted(target: str, *options: str, start: str = "table") -> str:
@@ -58,6 +53,7 @@ def said(rank: int) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["rank_loop", pytest.param("mpirun", marks=pytest.mark.mpi)])
 def test_emitted_scripts_run_as_they_are(target: str) -> None:
     Path("job.sh").write_text(emitted(target, "--env", "WORDS=a 'b'", "--log-dir", "own logs"))
@@ -92,6 +88,7 @@ def test_cluster_start_has_its_port_in_the_loop() -> None:
     assert "--master_port=" in emitted("msrun", start="cluster")
 
 
+@pytest.mark.slow
 def test_other_tools_start_python_only() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hccl_tools.launch", "--no-table", "-n", "2", "--emit", "msrun", "--no-python",
@@ -112,6 +109,7 @@ def test_on_a_host_that_is_none_of_the_jobs(target: str) -> None:
     assert emitted(target).strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm", "msrun", "torchrun"])
 @pytest.mark.parametrize("program", [["train.py"], ["-m", "no_such_module"]])
 def test_the_program_may_be_missing_on_this_host(target: str, program: list[str]) -> None:
@@ -128,6 +126,7 @@ def test_the_program_may_be_missing_on_this_host(target: str, program: list[str]
     assert done.stderr.rstrip().endswith("; it must exist on the hosts of the job")
 
 
+@pytest.mark.slow
 def test_a_program_that_exists_must_be_one() -> None:
     os.mkdir("program")  # noqa: PTH102
     done = subprocess.run(
@@ -140,6 +139,7 @@ def test_a_program_that_exists_must_be_one() -> None:
     assert '"./program" is not executable' in done.stderr
 
 
+@pytest.mark.slow
 def test_a_note_does_not_excuse_a_launch() -> None:
     done = subprocess.run(
         [
@@ -233,6 +233,7 @@ def test_an_ipv6_address_is_a_host_where_no_colon_counts_ranks() -> None:
         assert "'2001:db8::1 0,1 5,4'" in emit(target, table="six.json").stdout
 
 
+@pytest.mark.slow
 def test_an_emitted_script_runs_nothing_but_its_program() -> None:
     bad = "$(touch made)'\"`touch made`}; touch made; ${x:-"
     Path(bad.replace("/", "")).mkdir()
@@ -255,6 +256,7 @@ def test_an_emitted_script_runs_nothing_but_its_program() -> None:
     assert not list(Path.cwd().rglob("made"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm"])
 def test_shellcheck_finds_nothing_in_what_is_emitted(target: str) -> None:
@@ -266,6 +268,7 @@ def test_shellcheck_finds_nothing_in_what_is_emitted(target: str) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_launch_takes_any_server_id_where_no_host_is_named() -> None:
     table = json.loads(Path("table.json").read_text())
     table["server_list"][0]["server_id"] = "$(touch made) a:1,b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
 import signal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.job_state import KILL, HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes.keeper_protocol import Event
 from hccl_tools.runs.job_report import RankFailure
@@ -177,6 +178,8 @@ ROWS = [
     Row("of two that began first the first to end",
         "1 failing 0 8; 1 failing 2 9; 1 end 1 7; 2 end 2 9; 3 end 0 8; 3 empty", "1 begin;1 TERM", "failed",
         9, 2, {"ranks": 3}),
+    Row("a failure that begins after another process has failed",
+        "1 end 1 7; 1.5 failing 0 8; 2 end 0 8; 2 empty", "1 begin;1 TERM", "failed", 7, 1),
     Row("a failure that began is never completed",
         "1 failing 0 8; 1 end 1 7; 2 lost", "1 begin;1 TERM;2 give-up", "failed", 8, 0),
     Row("a rank fails in the grace time", "1 end 1 7; 2 end 0 9; 2 empty", "1 begin;1 TERM", "failed", 7, 1),
@@ -205,6 +208,8 @@ ROWS = [
     Row("evidence is taken before SIGTERM",
         "1 end 1 7; 1.5 taken; 2 end 0 TERM; 2 empty", "1 begin;1 evidence;1.5 TERM", "failed", 7, 1,
         {"evidence": 2.0}),
+    Row("little time for evidence",
+        "1 end 1 7; 2 empty", "1 begin;1 evidence;1.5 TERM", "failed", 7, 1, {"evidence": 0.5}),
     Row("evidence that is late is not waited for",
         "1 end 1 7; 3.5 taken; 4 end 0 TERM; 4 empty", "1 begin;1 evidence;3 TERM", "failed", 7, 1,
         {"evidence": 2.0}),
@@ -219,6 +224,8 @@ ROWS = [
         {"evidence": 2.0, "grace": 0.0}),
     Row("Ctrl-C does not wait for evidence",
         "1 SIGINT; 4 empty", "1 begin;1 INT;2.33333 TERM", "signal", 130, None, {"evidence": 2.0}),
+    Row("evidence of another end changes nothing",
+        "1 SIGTERM; 1.5 taken; 2 empty", "1 begin;1 TERM", "signal", 143, None, {"evidence": 2.0}),
     Row("Ctrl-C while evidence is taken kills",
         "1 end 1 7; 1.5 SIGINT; 1.55 end 0 KILL; 1.55 empty; 2 taken",
         "1 begin;1 evidence;1.5 elsewhere;1.5 KILL",
@@ -308,6 +315,74 @@ def test_a_failure_that_had_begun_before_was_not_terminated() -> None:
     assert {end.process.rank: end.was_terminated for end in job.state.ends} == {0: False, 1: False, 2: True}
 
 
+@pytest.mark.parametrize("cause", ["remote failed", "timeout", "SIGTERM"])
+def test_a_failure_that_begins_after_another_end_of_the_job_was_terminated(cause: str) -> None:
+    job = Job()
+    job.play(f"1 {cause}; 1.5 failing 0 8; 2 end 0 8; 2 end 1 TERM; 2 empty")
+
+    assert [end.was_terminated for end in job.state.ends] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("part", "number", "detail"),
+    [
+        (keeper_protocol.LOG, errno.ELOOP, "cannot write x.log: it is a symbolic link"),
+        (keeper_protocol.FORK, errno.EAGAIN, "cannot start rank 0: no more processes can be started"),
+        (keeper_protocol.DIRECTORY, errno.ENOENT, "cannot enter the working directory: No such file"),
+    ],
+)
+def test_a_process_that_cannot_start_is_refused_with_the_reason(part: int, number: int, detail: str) -> None:
+    job = Job()
+    job.event(keeper_protocol.CANNOT_RUN, 0, number, extra=part)
+
+    assert job.state.outcome(0.0).detail.startswith(detail)
+
+
+def test_an_end_is_recorded_in_seconds_and_kibibytes() -> None:
+    state = JobState([end_of(0)], grace=4.0, scheduler_wait=1.0, now=0.0)
+    state.apply(Event(keeper_protocol.STARTED, 0, 100, 0, 1_500_000_000), 1.5)
+    state.apply(Event(keeper_protocol.ENDED, 0, 100, 0, 4_000_000_000, cpu=2_250_000_000, extra=4096), 4.0)
+
+    end = state.ends[0]
+    assert (end.started, end.ended, end.cpu, end.peak) == (1.5, 4.0, 2.25, 4096)
+
+
+def test_what_a_state_tells_of_its_job_changes_with_the_events() -> None:
+    job = Job(scheduler=True)
+
+    def told() -> tuple[bool, bool, bool, bool]:
+        state = job.state
+        return state.ranks_ended_well, state.is_ending, state.takes_evidence, state.is_over
+
+    assert told() == (False, False, False, False)
+    job.play("0 start 0; 0 start 2; 0.5 start 1; 1 end 0 0")
+    assert job.state.running == [job.state.ends[1], job.state.ends[2]]
+    job.play("1 end 1 0")
+    assert told() == (True, False, False, False)
+    assert job.state.running == [job.state.ends[2]]
+    job.play("2.5 end 2 0")
+    assert told() == (True, True, False, False)
+    job.play("2.5 empty")
+    assert told() == (True, True, False, True)
+    assert job.state.timer(KILL, 3.0) == []
+
+
+def test_a_process_that_has_not_been_started_does_not_run() -> None:
+    job = Job()
+    job.play("0 start 1")
+
+    assert job.state.running == [job.state.ends[1]]
+
+
+def test_a_job_without_settings_takes_no_evidence_and_adds_no_grace() -> None:
+    state = JobState([end_of(0)], grace=4.0, scheduler_wait=1.0, now=10.0)
+
+    assert state.end("timeout", now=12.5) == [Step.BEGIN_END, Signal(signal.SIGTERM), SetTimer(KILL, 4.0)]
+    assert (state.outcome(12.5).duration, state.outcome(12.5).signal) == (2.5, 0)
+    state.evidence_timeout = 2.0
+    assert state.longest_end == 6.0
+
+
 @pytest.mark.parametrize("script", ["1 end 1 7; 2 empty", "1 failing 1 7; 1.5 end 1 7; 2 empty"])
 def test_a_full_disk_is_to_blame_for_the_failure_that_it_caused(script: str) -> None:
     job = Job()
@@ -348,6 +423,21 @@ def test_an_engine_may_send_sigterm_more_than_once() -> None:
 
     assert job.decided == ["1 begin", "1 TERM", "4 elsewhere", "4 KILL"]
     assert job.said == ["SIGTERM: ending the job within 4 s; another Ctrl-C kills it at once"]
+
+
+@pytest.mark.parametrize("script", ["1 lost", WELL + "; 1 lost Traceback", WELL + "; 1 lost"])
+def test_a_keeper_without_a_traceback_or_after_the_job_is_not_reported(script: str) -> None:
+    job = Job()
+    job.play(script)
+
+    assert (job.said, job.state.detail) == ([], "")
+
+
+def test_a_keeper_that_fails_after_the_end_has_begun_keeps_the_detail() -> None:
+    job = Job()
+    job.play("1 full; 2 lost Traceback")
+
+    assert (len(job.said), job.state.detail) == (1, "full")
 
 
 def test_a_keeper_that_has_failed_is_reported_with_its_traceback() -> None:

@@ -1,4 +1,4 @@
-"""Survey hosts over ssh: a program is sent to each and run by its ``python3``; nothing is installed there."""
+"""Survey hosts over a connection to each, mostly ssh: a program is sent and run by the ``python3`` there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
 from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.launch import engines
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
 from hccl_tools.programs import ssh
@@ -105,7 +106,7 @@ def survey(
     """Survey the hosts; ``places`` has the index of each in the user's list, ``seconds`` is the time limit.
 
     Raises:
-        UsageError: There is no ssh.
+        HcclToolsError: The engine cannot be used here.
     """
     until = time.monotonic() + seconds
     program = archive.make()
@@ -131,7 +132,7 @@ def survey(
     asked = {one.host: one for one in queries if isinstance(one, _Query)}
     answers = {host: answer for host, one in asked.items() if (answer := one.answer) is not None}
     silent = [host for host in hosts if host not in answers]
-    program_name = os.path.basename(options.via[0]) if options.via else "ssh"  # noqa: PTH119
+    program_name = os.path.basename(options.via[0]) if options.via else str(options.engine)  # noqa: PTH119
     causes = [_cause(host, asked.get(host), options.seconds, program_name) for host in silent]
     return EngineOutcome(answers, causes)
 
@@ -154,8 +155,7 @@ def _way(host: str, options: GatherOptions) -> tuple[list[str], str]:
         return [*command(options.via, host), "sh"], "python3"
     if is_this_host(host):
         return ["/bin/sh"], sys.executable
-    agent = ssh.command(options.ssh, options.environ, wait=options.connect_seconds)
-    return [*agent, "--", host, "exec sh"], "python3"
+    return engines.get(str(options.engine)).on_host(host, ["sh"], options.reach), "python3"
 
 
 def _close(queries: Sequence[Connection]) -> None:
