@@ -37,7 +37,7 @@ SELECT := -m bed
 # Otherwise each worker would compile all tests again, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all steady durations fuzz matrix check lint style typecheck docs bench pyz clean
+.PHONY: help demo test test-all steady durations fuzz mutants matrix check lint style typecheck docs bench pyz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,15 @@ TARGET :=
 fuzz: $(VENV)/.test-installed  ## search MINUTES for inputs that break a reader: all of them, or TARGET
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet 'atheris>=3.0' || true
 	@$(BIN)/python -m benchmarks.fuzz $(MINUTES) $(TARGET)
+
+# Each mutant is tried against the quick tests that reach its line; SEED chooses the mutants.
+MUTANTS := 400
+SEED := 1
+mutants: $(VENV)/.test-installed  ## change the package in MUTANTS places, one at a time, and see whether a test fails
+	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || $(BIN)/python -m pip install --quiet 'pytest-cov>=6.0'
+	@$(PYTEST) --quiet --numprocesses=auto --dist=worksteal --hypothesis-profile=check -m '$(QUICK)' --ignore=tests/beds \
+	  --ignore-glob='*_on_*_hosts.py' --cov=hccl_tools --cov-context=test --cov-report=
+	@$(BIN)/python -m tests.suite.mutation --mutants $(MUTANTS) --seed $(SEED)
 
 matrix: $(VENV)/.test-installed  ## try the wheel and the archive on every Python here, with lowest and newest dependencies
 	@$(BIN)/python -m tests.suite.matrix

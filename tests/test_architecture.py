@@ -240,6 +240,7 @@ BY_NAME = {
     "hccl_tools.explain.knowledge.registry",
     "hccl_tools.formats",
     "hccl_tools.gathering.coordinator",
+    "hccl_tools.imports",
     "hccl_tools.launch.engines",
     "hccl_tools.own_python",
 }

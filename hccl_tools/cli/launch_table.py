@@ -16,6 +16,7 @@ from hccl_tools.gathering.options import GatherOptions
 from hccl_tools.host.selection import Wanted
 from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.launch import engines
+from hccl_tools.launch.engines.default import for_several_hosts
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation.phrases import count
@@ -50,7 +51,7 @@ def with_table(
             return request
     hosts = asked_hosts.hosts_left(hosts, request.table.exclude)
     if not engine.starts_all_hosts:
-        name, reason = engines.for_several_hosts(environ)
+        name, reason = for_several_hosts(environ)
         engine = engines.get(name)
     table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
     servers = len(table.table.servers)

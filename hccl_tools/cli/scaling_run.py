@@ -15,6 +15,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.files import outputs
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.launch import engines
+from hccl_tools.launch.engines.default import for_several_hosts
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation import masking, number_list
 from hccl_tools.notation.printable import tell
@@ -179,7 +180,7 @@ def _engine(context: click.Context) -> tuple[str, ...]:
             f"--nnodes: a series starts the other machines itself, but --engine {engine.name} cannot",
             hint="leave --engine out, or use --engine ssh, mpirun or slurm",
         )
-    name, reason = engines.for_several_hosts(os.environ)
+    name, reason = for_several_hosts(os.environ)
     tell(f"{name} starts the jobs on several machines ({reason})")
     return ("--engine", name)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.errors import InputError
-from hccl_tools.launch import engines
+from hccl_tools.launch.engines.default import for_several_hosts
 from hccl_tools.notation import host_list
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 
@@ -30,14 +30,14 @@ def transport(engine: str) -> str:
 
 def default(environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the default engine, and why: srun inside a Slurm allocation, else mpirun if it can, else ssh."""
-    return engines.for_several_hosts(environ, _why_unfit)
+    return for_several_hosts(environ, _why_unfit)
 
 
 def of_job(engine: Engine, environ: Mapping[str, str]) -> str:
     """Return the engine that queries the hosts of a job: that of the job if it can, else mpirun or ssh."""
     if engine.asks_hosts:
         return engine.name
-    return engines.for_several_hosts(environ, _why_unfit, with_slurm=False)[0]
+    return for_several_hosts(environ, _why_unfit, with_slurm=False)[0]
 
 
 def _why_unfit(mpirun: Mpirun) -> str:

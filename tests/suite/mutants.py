@@ -27,7 +27,12 @@ AREAS = {
     "job state": ["launch/supervise/job_state.py"],
     "verdict": ["launch/cluster/verdict.py"],
     "protocol": ["launch/protocol/states.py", "launch/protocol/session.py"],
-    "inference": ["explain/inference.py", "explain/candidates.py", "explain/verdicts.py", "explain/states.py"],
+    "inference": [
+        "explain/inference.py",
+        "explain/candidates.py",
+        "explain/verdicts.py",
+        "explain/states.py",
+    ],
     "doctor": ["doctor"],
 }
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -75,7 +80,7 @@ class Mutant:
 
 def chosen(seed: int, number: int) -> list[Mutant]:
     """Return ``number`` mutants, the same number of each area, on lines chosen at random."""
-    order = random.Random(seed)
+    order = random.Random(seed)  # noqa: S311
     found: list[Mutant] = []
     for area in AREAS:
         every = [mutant for path in _modules(area) for mutant in mutants(area, path)]
@@ -154,8 +159,11 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
     elif isinstance(node, ast.IfExp):
         yield ast.IfExp(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
-    elif _is_number(node) and isinstance(node, ast.Constant):
-        yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, bool):
+            yield ast.Constant(not node.value)
+        elif isinstance(node.value, (int, float)):
+            yield ast.Constant(node.value + 1)
 
 
 def _other_statement(node: ast.stmt) -> str:

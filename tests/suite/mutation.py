@@ -96,15 +96,15 @@ def covering(mutant: Mutant, covered: CoverageData) -> list[str]:
     return sorted(tests, key=distance)[:_MOST_TESTS]
 
 
-def _try(mutant: Mutant, tests: list[str], trees: SimpleQueue[Path]) -> tuple[Mutant, str]:
+def _try(mutant: Mutant, tests: list[str], trees: SimpleQueue[Path]) -> str:
     """Try a mutant in a tree of its own; return how that ended."""
     if not tests:
-        return mutant, "alive, no test reaches it"
+        return "alive, no test reaches it"
     tree = trees.get()
     source = (ROOT / mutant.path).read_bytes()
     try:
         _write(tree / mutant.path, mutant.applied(source))
-        return mutant, _ended(tree, tests)
+        return _ended(tree, tests)
     finally:
         _write(tree / mutant.path, source)
         trees.put(tree)

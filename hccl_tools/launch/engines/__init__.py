@@ -9,15 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
-from hccl_tools.programs.lookup import ProgramMissingError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.programs.mpirun import Mpirun
 
 #: Name of an engine and of its module -> its class. A module is imported when it is used.
 ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm", "ssh": "Ssh"}
@@ -59,26 +53,3 @@ def asking_hosts(*, one_by_one: bool = False) -> tuple[str, ...]:
     left_out = (*_ONLY_HERE, *(_ALL_OR_NONE if one_by_one else ()))
     others = (name for name, engine in _REGISTERED.items() if name not in ENGINES and engine.asks_hosts)
     return (*(name for name in ENGINES if name not in left_out), *others)
-
-
-def for_several_hosts(
-    environ: Mapping[str, str], why_unfit: Callable[[Mpirun], str] = lambda _: "", *, with_slurm: bool = True
-) -> tuple[str, str]:
-    """Return the name of the default engine for several hosts, and why it is used.
-
-    Args:
-        why_unfit: Returns why an mpirun cannot be used, and "" if it can.
-        with_slurm: Whether it may be Slurm.
-    """
-    from hccl_tools.programs import mpirun, slurm  # noqa: PLC0415  (5 ms; there are several hosts)
-
-    if with_slurm and slurm.in_allocation(environ):
-        return "slurm", "inside a Slurm allocation"
-    try:
-        found = mpirun.find_mpirun(environ)
-    except ProgramMissingError:
-        return "ssh", "no mpirun on PATH"
-    except LaunchError as error:
-        return "ssh", error.message
-    why = why_unfit(found)
-    return ("ssh", why) if why else ("mpirun", f"{found.path} is on PATH")
