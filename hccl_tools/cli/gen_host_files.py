@@ -10,6 +10,7 @@ from hccl_tools.files import host_files as saving
 from hccl_tools.formats.topology_file import load
 from hccl_tools.host import levels, simulated
 from hccl_tools.host.survey import survey
+from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 from hccl_tools.transform import host_files
 
@@ -45,7 +46,7 @@ def write(settings: dict[str, Any], request: SurveyRequest) -> None:
 def _endpoints(folder: str, facts: HostFacts, topology: TopologyFile) -> dict[str, Entry]:
     made = host_files.endpoint_files(facts.devices, topology)
     if made.left_out:
-        tell(f"note: {made.left_out} IP addresses are left out: only EIDs are written")
+        tell(f"note: {count(made.left_out, 'IP address', 'IP addresses')} left out: only EIDs are written")
     for name in saving.left_over(folder, made.values):
         tell(f"warning: {Path(folder, name)} is for a device that is not in this call")
     return saving.endpoint_paths(folder, made.values)

@@ -319,7 +319,7 @@ def _earliest_error(case: Case) -> list[Cause]:
         if one is not first and is_peer and not names_back and not is_before(first, one):
             first = one
             break
-    if first.peer is not None and (fault := _fault_of(case, first)) is not None:
+    if (fault := _fault_of(case, first)) is not None:
         first = fault
     blamed = [one.peer for one in errors if one.peer is not None and one.peer.rank is not None]
     reporting = {one.place.rank for one in case.events}

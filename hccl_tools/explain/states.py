@@ -139,10 +139,14 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
                 continue  # It is on another host than the ranks for which the others wait.
             is_near = seen.since is None or seen.since - one.since <= within
             failed = failed or (one if is_near else None)
-        elif one.event.message.id == _RESPONDS and failed is not None and is_before(one, seen):
-            is_long_ago = seen.since is not None and one.since is not None
-            if is_long_ago and (seen.since or 0.0) - (one.since or 0.0) > _LATEST_LIMIT:
-                failed = None  # The ranks went on after it.
+        elif (
+            one.event.message.id == _RESPONDS
+            and is_before(one, seen)
+            and seen.since is not None
+            and one.since is not None
+            and seen.since - one.since > _LATEST_LIMIT
+        ):
+            failed = None  # The ranks went on after it.
     if failed is None:
         return None
     host = failed.place.host

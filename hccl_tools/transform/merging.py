@@ -139,8 +139,7 @@ def _move_rows(collected: MergeState, rows: list[int]) -> None:
     collected.columns = {key: [column[row] for row in rows] for key, column in collected.columns.items()}
     for server in collected.servers:
         moved = sorted(new_place[row] for row in server.rows)
-        whole = range(moved[0], moved[0] + len(moved))
-        server.rows = moved if collected.format == "2.0" or moved != list(whole) else whole
+        server.rows = moved if collected.format == "2.0" else range(moved[0], moved[0] + len(moved))
 
 
 def _super_pods(collected: MergeState, sequence: list[int]) -> list[SuperPod] | None:

@@ -107,7 +107,7 @@ def _has_no_findings(table: RankTable, size: int, product: Product, env: Mapping
         _has_usual_keys(table)
         and _has_regular_addresses(table, size)
         and _is_usual(product)
-        and not _refuses(product, env)
+        and not any(job_variables.problems(env, product))
     )
 
 
@@ -193,10 +193,3 @@ def _is_usual(product: Product) -> bool:
         and product.dies_per_npu == 1
         and not product.single_server
     )
-
-
-def _refuses(product: Product, env: Mapping[str, str]) -> bool:
-    of_hccl = {
-        name: value for name, value in env.items() if name[:5] == "HCCL_" and name[:11] != "HCCL_TOOLS_"
-    }
-    return bool(of_hccl) and any(job_variables.problems(env, product))

@@ -78,7 +78,7 @@ def without_damage(value: dict[str, Any], broken: Violations, table_format: Form
                     holder[key] = converted
                     continue
             damaged.add(key)
-            if key in _CONVERTED and key not in harmless:
+            if key in _CONVERTED:
                 unknown.add(key)
             if key in harmless:
                 holder[key] = harmless[key]

@@ -10,6 +10,7 @@ import pytest
 from hccl_tools.host import simulated
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     import subprocess
@@ -202,6 +203,23 @@ def test_without_the_right_to_ask(host: StandInHost) -> None:
     assert checked(host, "--strict").returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("table_format", "options", "words"),
+    [
+        ("1.0", (), "product a2 (the product of this host, by lspci: device d802)"),
+        ("2.0", (), "product a5 (assumed for format 2.0)"),
+        ("2.0", ("--local",), "product a2 (the product of this host, by lspci: device d802)"),
+    ],
+)
+def test_the_product_of_this_host_counts_if_it_reads_the_format(
+    tmp_path: Path, table_format: str, options: tuple[str, ...], words: str
+) -> None:
+    host = make_host(tmp_path / "host", product="a2", devices={"0": {"ip": "10.1.0.1"}}, nodes=range(1))
+    (host.work / "table.json").write_text(json.dumps(table(table_format)))
+
+    assert words in host.run("validate", *options, "table.json").stdout
+
+
 def test_a_machine_without_devices_says_that_nothing_was_compared(tmp_path: Path) -> None:
     host = make_host(tmp_path / "host", tools=())
     assert host.run("gen", "--simulate", "910a", "-o", "table.json").returncode == 0
@@ -229,6 +247,19 @@ def test_super_device_ids_after_a_swap(tmp_path: Path) -> None:
 
     assert found(done) == {"HCC553"}
     assert 'device 0 has the super_device_id 4194304, not "0"' in done.stdout
+
+
+def test_a_host_is_not_asked_for_super_device_ids_that_the_table_does_not_have(tmp_path: Path) -> None:
+    host = with_table(a3(tmp_path))
+    value = json.loads((host.work / "table.json").read_text())
+    for device in value["server_list"][0]["device"]:
+        del device["super_device_id"]
+    (host.work / "table.json").write_text(json.dumps(value))
+
+    asked = sum("spod-info" in call for call in host.calls())
+    checked(host)
+
+    assert sum("spod-info" in call for call in host.calls()) == asked > 0
 
 
 def test_a_left_over_table_of_another_generation(host: StandInHost) -> None:

@@ -52,6 +52,16 @@ def test_a_host_is_left_out(tmp_path: Path) -> None:
     assert found == ["device 0 of 10.0.0.1 and device 0 of 10.0.0.3: RoCE between servers"]
 
 
+def test_a_device_without_one_at_its_place_in_the_next_server_has_no_pair_there(tmp_path: Path) -> None:
+    uneven = table(servers=2)
+    del uneven["server_list"][1]["device"][1]
+
+    assert measured(tmp_path, "a2", uneven) == [
+        "devices 0 and 1 of 10.0.0.1: HCCS inside servers",
+        "device 0 of 10.0.0.1 and device 0 of 10.0.0.2: RoCE between servers",
+    ]
+
+
 def test_the_kinds_of_link_of_a_910a(tmp_path: Path) -> None:
     found = measured(tmp_path, "910a", table(devices=8))
 

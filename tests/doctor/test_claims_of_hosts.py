@@ -112,6 +112,21 @@ def test_an_address_of_the_table_on_two_hosts_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "name", "what"),
+    [({"names": ("a1",)}, "a1", "name"), ({"local_addresses": ("10.0.0.1",)}, "10.0.0.1", "address")],
+)
+def test_what_of_the_table_several_hosts_have_is_named(fields: dict[str, Any], name: str, what: str) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["server_id"] = name
+    job = Job(validate(json.dumps(value).encode()))
+
+    found = examined(dict.fromkeys(("h1", "h2"), SOUND._replace(**fields)), job).findings
+
+    (told,) = (one.message for one in found if one.check == "HCD511" and name in one.message)
+    assert told == f"several hosts have the {what} {name} of the table"
+
+
+@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("names", [f"n{number}" for number in range(65)]),

@@ -76,6 +76,13 @@ def test_enough_free_ports_for_the_ranks(uses: tuple[PortUse, ...], consequence:
     assert is_short == (consequence != "note")
 
 
+@pytest.mark.parametrize(("free", "are"), [(0, "are"), (1, "is"), (2, "are")])
+def test_how_many_ports_are_free(free: int, are: str) -> None:
+    ((_, message),) = of_hccl(*listeners(*range(60000, 60016 - free)))
+
+    assert f"but only {free} of 60000-60015 {are} free (EJ0003)" in message
+
+
 def test_too_few_ports_for_an_unknown_version_of_cann() -> None:
     """New versions have more ports than the connections hold; a listener is another job."""
     (found,) = of_hccl(*connections(*range(60000, 60013)), cann="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -119,3 +120,17 @@ def test_the_links_to_a_rank_that_the_launcher_ended(command_line: CommandLine) 
     assert "this rank reports no error" in silent
     assert "silent" not in ended
     assert "3 ranks report errors of their connection to rank 3, which was ended from outside" in ended
+
+
+@pytest.mark.parametrize("ended", [4, 5])
+def test_the_rank_to_which_most_links_failed_was_ended(command_line: CommandLine, ended: int) -> None:
+    job = Plogs(command_line.folder / "logs", 6, 6).start()
+    for rank, peer in enumerate((4, 5, 4)):
+        link_errors(job, range(rank, rank + 1), peer)
+    end(job, ended)
+
+    (cause,) = json.loads(command_line("explain", "logs", "-f", "json").out)["causes"]
+
+    assert cause["ranks"] == ([0] if ended == 4 else [4])
+    assert cause["peer"]["rank"] == 4
+    assert cause["look_at"][0].startswith("the log of rank 4 ")

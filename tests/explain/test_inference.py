@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+ATTEMPT = "[Connect][Server]connect fail, errno[110] Connection timed out, remote ip[10.0.0.1:60000], retry"
+
 
 def answer(folder: Path, *, rank_table: str | None = None) -> dict[str, Any]:
     logs, notes = sources.collect([str(folder)])
@@ -435,3 +437,175 @@ def test_a_fault_after_the_wait_of_another_rank_is_a_consequence(tmp_path: Path)
 
     job.notify(2, 3, 12)
     assert answer(tmp_path)["causes"][0]["message"] != "HCM205"
+
+
+def link_error(job: Plogs, rank: int, peer: int, at: float) -> None:
+    own, other = ((job.host(one), job.device(one), job.address(one)) for one in (rank, peer))
+    job.error(
+        rank,
+        at,
+        "EI0013: An error CQE occurred. Local: server {}, device ID {}, device IP {}.".format(*own)
+        + " Peer: server {}, device ID {}, device IP {}.".format(*other),
+    )
+
+
+def first_cause(folder: Path) -> tuple[str, list[int], str]:
+    cause = answer(folder)["causes"][0]
+    return cause["message"], cause["ranks"], cause["confidence"]
+
+
+@pytest.mark.parametrize(
+    ("links", "cause"),
+    [
+        ([(0, 5)], ("HCM305", [0], "alone")),
+        ([(0, 5), (1, 6)], ("HCM305", [0], "order")),
+        ([(0, 5), (1, 6), (2, 5)], ("HCM824", [5], "silent")),
+    ],
+)
+def test_a_rank_to_which_several_links_failed(
+    tmp_path: Path, links: list[tuple[int, int]], cause: tuple[str, list[int], str]
+) -> None:
+    job = Plogs(tmp_path, 8, 4).start()
+    for rank, peer in links:
+        link_error(job, rank, peer, 60 + rank)
+
+    assert first_cause(tmp_path) == cause
+
+
+def test_the_first_of_two_failed_links_of_a_rank_counts(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 8, 4).start()
+    link_error(job, 0, 5, 60)
+    link_error(job, 0, 6, 70)
+
+    assert answer(tmp_path)["causes"][0]["peer"]["rank"] == 5
+
+
+@pytest.mark.parametrize(("rank", "cause"), [(5, "HCM927"), (7, "HCM305")])
+def test_a_fault_of_a_device_counts_before_the_failed_link_to_it_alone(
+    tmp_path: Path, rank: int, cause: str
+) -> None:
+    job = Plogs(tmp_path, 8, 4).start()
+    link_error(job, 0, 5, 60)
+    job.error(
+        rank,
+        61,
+        "there is an aivec error exception, device_id=0, the error code = 0x800000, errorStr: The DDR address of"
+        " the MTE instruction is out of range. 507035",
+    )
+
+    assert answer(tmp_path)["causes"][0]["message"] == cause
+
+
+def test_an_error_without_a_time_is_after_those_with_one(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    job.screen(1, "EI0013: An error CQE occurred.")
+    link_error(job, 0, 3, 60)
+
+    assert first_cause(tmp_path) == ("HCM305", [0], "order")
+
+
+@pytest.mark.parametrize(("later", "cause"), [(0, ("HCM824", [3])), (1, ("HCM305", [0]))])
+def test_an_error_more_than_twelve_hours_after_a_wait_is_of_another_job(
+    tmp_path: Path, later: int, cause: tuple[str, list[int]]
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for rank in (1, 2):
+        job.notify(rank, 3, 1840)
+    link_error(job, 0, 3, 1840 + 12 * 3600 + later)
+
+    assert first_cause(tmp_path)[:2] == cause
+
+
+def test_an_exception_after_the_waits_is_a_consequence(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for rank in (1, 2):
+        job.no_link(rank, 3, 125)
+    job.screen(0, "[2026-03-18 10:05:01.100000] ValueError: x")
+
+    assert first_cause(tmp_path) == ("HCM824", [3], "silent")
+
+
+def test_the_exception_of_a_monitor_is_no_failure_of_a_rank(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    job.screen(2, "ValueError: x")
+    (tmp_path / "monitor.log").write_text("KeyError: 'y'\n")
+
+    assert first_cause(tmp_path)[:2] == ("HCM810", [2])
+
+
+def test_a_screen_of_several_ranks_does_not_date_an_exception_by_the_line_of_another(tmp_path: Path) -> None:
+    """Its exception can be of any time: the fault long before the last time on the screen is the cause."""
+    job = Plogs(tmp_path, 4, 4).start()
+    job.error(0, 50, "host nic listen start failed, port[60000], return[11]")
+    (tmp_path / "screen.log").write_text(
+        "[2026-03-18 10:20:00.000000] step 1\n"
+        "[rank2]: Traceback (most recent call last):\n[rank2]: KeyError: 'y'\n"
+        "[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: x\n"
+    )
+
+    assert first_cause(tmp_path)[:2] == ("HCM205", [0])
+
+
+def lost_heartbeat(job: Plogs, rank: int, lost: int) -> None:
+    job.error(
+        rank,
+        1836,
+        f"[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[{job.host(lost)}/{job.device(lost)}],"
+        " Arrival Time:[Wed Mar 18 10:20:00 2026], Discoverer:[10.0.0.1/0], ExceptionType:[Heartbeat Lost Occurred],"
+        " Possible Reason:1. Process has exited, 2. Network Disconnected",
+    )
+
+
+@pytest.mark.parametrize(("rank", "cause"), [(3, "HCM854"), (1, "HCM343")])
+def test_the_end_of_another_process_is_not_that_of_a_lost_rank(tmp_path: Path, rank: int, cause: str) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    lost_heartbeat(job, 0, 3)
+    job.screen(rank, "[2026-03-18 10:16:40.000000] Segmentation fault (core dumped)")
+
+    message, ranks, _ = first_cause(tmp_path)
+    assert (message, ranks) == (cause, [3])
+
+
+def test_a_lost_rank_that_was_ended_from_outside_is_named_if_it_is_the_only_one(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    lost_heartbeat(job, 0, 3)
+    job.screen(3, "2026-03-18 10:00:01 error: received SIGTERM, exiting")
+    assert first_cause(tmp_path) == ("HCM343", [3], "reported")
+
+    lost_heartbeat(job, 0, 2)
+    assert first_cause(tmp_path) == ("HCM343", [2], "reported")
+
+
+@pytest.mark.parametrize(("last", "causes"), [(189.0, 1), (191.0, 0)])
+def test_a_rank_that_writes_for_long_after_an_attempt_to_connect_has_gone_on(
+    tmp_path: Path, last: float, causes: int
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    job.error(1, 10, ATTEMPT)
+    job.error(1, last, "step 1")
+
+    assert [cause["message"] for cause in answer(tmp_path)["causes"]] == ["HCM667"] * causes
+
+
+@pytest.mark.parametrize(("last", "causes"), [(11.0, 1), (11.001, 0)])
+def test_a_line_more_than_a_second_after_an_attempt_to_connect_shows_that_the_rank_has_gone_on(
+    tmp_path: Path, last: float, causes: int
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    job.error(1, 10, ATTEMPT)
+    job.run(1, last, "tls_switch get, phy_id(1) TLS SWITCH (0)")
+
+    assert [cause["message"] for cause in answer(tmp_path)["causes"]] == ["HCM667"] * causes
+
+
+@pytest.mark.parametrize(("rank", "cause"), [(1, ("HCM824", [3])), (3, ("HCM810", [3]))])
+def test_an_error_after_which_a_rank_went_on_counts_only_if_the_others_wait_for_this_rank(
+    tmp_path: Path, rank: int, cause: tuple[str, list[int]]
+) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for waiting in (0, 1, 2):
+        job.notify(waiting, 3, 1840)
+    job.screen(rank, "[2026-03-18 10:33:20.000000] ValueError: x")
+    job.screen(rank, "[2026-03-18 10:35:00.000000] loss 0.5")
+
+    assert first_cause(tmp_path)[:2] == cause

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.explain.test_stacks_of_ranks import READ, REDUCE, spied
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -156,3 +158,17 @@ def test_the_logs_of_a_lost_host_that_do_not_end_together(command_line: CommandL
     first = lost_host(command_line, {}, last=840.0)
     assert first.startswith("Host 10.0.0.2 (ranks 8-15): HCCL's heartbeat lost the process")
     assert "end together" not in first
+
+
+@pytest.mark.parametrize(("exception", "causes"), [(STUCK, ["HCM996"]), (LOST, ["HCM996", "HCM343"])])
+def test_the_stacks_of_ranks_say_why_a_rank_is_stuck_but_not_why_it_is_lost(
+    command_line: CommandLine, exception: str, causes: list[str]
+) -> None:
+    job = job_of(command_line, [8], exception)
+    for rank in range(4):
+        frames = READ if rank == 2 else REDUCE
+        (job.folder / f"stack_{rank}.txt").write_text(spied(rank, frames))
+
+    found = json.loads(command_line("explain", "logs", "-f", "json").out)["causes"]
+
+    assert [cause["message"] for cause in found] == causes

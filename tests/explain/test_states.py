@@ -72,6 +72,20 @@ def test_a_fault_beside_logs_that_name_none(command_line: CommandLine, name: str
     assert name in lines[1]
 
 
+def test_a_fault_beside_a_wait_without_the_log_of_the_peer_is_shown_with_the_wait(
+    command_line: CommandLine,
+) -> None:
+    job = Plogs(command_line.folder / "logs", 16, 8)
+    job.identity(1, 1, 16, "world")
+    job.no_link(1, 12, 125)
+    (job.folder / "npu-smi.txt").write_text(FAULTS["npu-smi.txt"][0])
+
+    lines = answer(command_line)
+
+    assert "The logs only say that ranks waited" in lines[0]
+    assert any("beside it, in" in line for line in lines)
+
+
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_host_changes_nothing(command_line: CommandLine, name: str) -> None:
     job = without_rank_3(command_line)

@@ -76,6 +76,7 @@ def test_a_single_host_from_its_tools(tmp_path: Path, with_layers: bool) -> None
         }
         assert rules(path) == set()
     assert rules(made.work / "root.json") == set()
+    assert (made.work / "root.json").read_text().startswith('{\n    "version": "2.0",\n')
 
 
 def test_a_host_of_a_pod(tmp_path: Path) -> None:
@@ -94,16 +95,26 @@ def test_a_host_of_a_pod(tmp_path: Path) -> None:
     assert [rules(path) for path in [*files, made.work / "root.json"]] == [set()] * 9
 
 
-def test_endpoint_files_from_a_root_info(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("others", "note"),
+    [(0, ""), (1, "note: 1 IP address left out: "), (2, "note: 2 IP addresses left out: ")],
+)
+def test_endpoint_files_from_a_root_info(tmp_path: Path, others: int, note: str) -> None:
     made = host(tmp_path)
     etc = made.root / "etc"
     etc.mkdir(exist_ok=True)
-    write_root_info(etc, {**root_info(), "topo_file_path": "/etc/topo.json"})
+    value = {**root_info(), "topo_file_path": "/etc/topo.json"}
+    for rank in value["rank_list"][:others]:
+        addresses = rank["level_list"][1]["rank_addr_list"]
+        addresses.append({**addresses[0], "addr_type": "IPV4", "addr": f"10.9.0.{rank['local_id'] + 1}"})
+    write_root_info(etc, value)
     (made.work / "ep").mkdir()
 
     done = made.gen("--endpoints", "ep")
 
     assert done.returncode == 0, done.stderr
+    assert note in done.stderr
+    assert ("left out" in done.stderr) == bool(note)
     assert read(made.work / "ep" / "ub_endpoint_npu_3.json")["net_instance_id"] == "0"
     assert all(rules(made.work / file) == set() for file in files_in(str(made.work / "ep")))
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.host.observation import HCCS, DeviceObservation, PingObservation, PingServer
+from hccl_tools.doctor.ping_results import most_pings
+from hccl_tools.host.observation import HCCS, ROCE, DeviceObservation, PingObservation, PingServer
 from hccl_tools.host.pings import Target, own_server, read_pings, targets
 from hccl_tools.host.site_defaults import Site
 from tests.support.hosts import make_host
@@ -49,6 +50,16 @@ def test_all_pairs() -> None:
 
     assert {one.address for one in found} == {"10.2.0.0", "10.2.0.1", "10.3.0.0", "10.3.0.1"}
     assert len(found) == 8
+
+
+@given(st.lists(st.sampled_from(["", "a", "b"]), max_size=6), st.booleans(), st.sampled_from([ROCE, HCCS]))
+def test_the_announced_number_is_that_of_the_host_with_most_pings(
+    pods: list[str], every: bool, over: str
+) -> None:
+    made = servers(*pods)
+    numbers = [len(targets(made, own, every=every, over=over)) for own in range(len(made))]
+
+    assert most_pings(made, every=every, over=over) == max(numbers, default=0)
 
 
 @given(st.integers(2, 12), st.integers(1, 8))

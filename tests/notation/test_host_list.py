@@ -64,6 +64,14 @@ def test_a_wrong_list_is_refused_with_the_part_that_is_wrong(text: str, words: s
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("numbers", ["0-16383", "0,1-16383"])
+def test_a_list_has_up_to_16384_hosts(numbers: str) -> None:
+    assert len(parse(f"n[{numbers}]")) == 16384
+    longer = numbers.replace("16383", "16384")
+    with pytest.raises(UsageError, match=re.escape('-16384" expands to more than 16,384 hosts')):
+        parse(f"n[{longer}]")
+
+
 def test_a_range_without_brackets_is_shown_with_them() -> None:
     with pytest.raises(UsageError) as refused:
         parse("10.0.0.1-16")

@@ -86,6 +86,7 @@ SECRETS = [
     ("zip -erP hush x.zip y", "zip -erP *** x.zip y"),
     ("sshpass -phu=sh ssh h", "sshpass -p*** ssh h"),
     ("wget --user me:hush h", "wget --user me:*** h"),
+    ("wget --user=me:hush h", "wget --user=me:*** h"),
     ("obsutil config -i=hush -k=hush -e=h", "obsutil config -i=*** -k=*** -e=h"),
     ("redis-cli -h h -a hush ping", "redis-cli -h h -a *** ping"),
     ("wandb login hush", "wandb login ***"),
@@ -296,6 +297,22 @@ def test_the_mention_of_a_key_hides_nothing_else() -> None:
     text = "expected -----BEGIN PRIVATE KEY-----, got nothing\nloss 0.5\nthe end of a long line of words\n"
 
     assert masking.text(text) == text.replace("-----BEGIN PRIVATE KEY-----", "***")
+
+
+def test_what_comes_after_the_last_line_of_a_cut_key_is_no_part_of_it() -> None:
+    key = [*BLOCKS["pem"][:-1], "done"]
+
+    assert masking.text("\n".join(key)) == "***\ndone"
+
+
+@pytest.mark.parametrize(("others", "is_hidden"), [(20, True), (21, False)])
+def test_a_cut_key_ends_where_many_lines_are_no_part_of_it(others: int, is_hidden: bool) -> None:
+    between = ["loss 0.5"] * others
+    digest = "0123456789abcdef" * 4
+
+    shown = masking.text("\n".join([*BLOCKS["pem"][:2], *between, digest]))
+
+    assert shown == "\n".join(["***", *between, "***" if is_hidden else digest])
 
 
 ADVERSARIES = [

@@ -30,6 +30,7 @@ from hccl_tools.notation.secret_names import is_secret
             ["curl", "--user", "u:PW", "-u", "u:PW", "-uu:PW"],
             ["curl", "--user", "u:***", "-u", "u:***", "-uu:***"],
         ),
+        (["curl", "--user=u:PW, of words"], ["curl", "--user=u:***"]),
         (
             ["docker", "run", "--user", "1000:1000", "-p", "80:80"],
             ["docker", "run", "--user", "1000:1000", "-p", "80:80"],

@@ -175,6 +175,18 @@ def test_a_translated_status_is_written_whole() -> None:
     assert one(value, "HCC105")[1] == 'write "status": "completed" in place of "statut": "termin\u00e9"'
 
 
+@pytest.mark.parametrize(("columns", "is_counted"), [(3, False), (2, True)])
+def test_rows_without_a_rank_say_how_ranks_are_numbered(columns: int, is_counted: bool) -> None:
+    value = table("1.0", 1, 2)
+    (server,) = servers(value)
+    server["device"] = [list(device.values())[:columns] for device in server["device"]]
+
+    found = validate(value).findings[0]
+
+    assert found.message == "entry 0 of device is a list"
+    assert ("the ranks are numbered over all servers" in (found.hint or "")) == is_counted
+
+
 def test_rows_in_server_list_are_entries_of_their_servers() -> None:
     value = table("1.0", 2, 8)
     value["server_list"] = [

@@ -220,3 +220,17 @@ def test_server_ids_with_digits_too_many_are_not_counted_on() -> None:
         server["server_id"] = f"10.0.0.101{number}"
 
     assert "counted" not in one(value, "HCC619", "a2")[0]
+
+
+def test_beside_a_damaged_server_id_the_hosts_of_both_equal_addresses_are_asked() -> None:
+    value = table("1.0", 3, 8)
+    servers(value)[0]["server_id"] = None
+    second = servers(value)[1]["device"]
+    second[2]["device_ip"] = second[1]["device_ip"]
+
+    (found,) = [each for each in report(value) if each.rule.id == "HCC404"]
+
+    assert (found.hint or "").endswith(
+        "`hccn_tool -i 2 -ip -g` shows the address of device 2,"
+        " and `hccn_tool -i 1 -ip -g` shows the address of device 1"
+    )

@@ -139,6 +139,21 @@ def test_the_server_ids_tell_which_half_it_is(place: int) -> None:
     assert f'if it is "{right[place]}", the values in the order of the file are' in hint
 
 
+def test_exchanges_between_two_pairs_of_servers_are_two_findings() -> None:
+    value = cluster(servers=4)
+    texts = list(right := column(value, "device_ip"))
+    for one, other in ((2, 18), (11, 27)):
+        texts[one], texts[other] = right[other], right[one]
+
+    found = said(put(value, "device_ip", texts))
+
+    assert [message.partition(" do not follow")[0] for _, message, _ in found] == [
+        f'the device_ips of device {device} of server {one} ("10.0.0.{one}")'
+        f' and device {device} of server {other} ("10.0.0.{other}")'
+        for device, one, other in ((2, 1, 3), (3, 2, 4))
+    ]
+
+
 def test_several_devices_exchanged_between_two_servers_are_one_finding() -> None:
     value = cluster(servers=2)
     right = column(value, "device_ip")

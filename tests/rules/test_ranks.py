@@ -51,6 +51,25 @@ def test_many_servers_that_start_at_rank_0_again_are_told_once() -> None:
     assert "here with 8, at the next place with 16, and so on" in hint
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (1, 'rank ids of server "10.0.0.2" are used by two devices'),
+        (0, 'rank ids of server "10.0.0.2" are used by devices of server "10.0.0.1", too'),
+    ],
+)
+def test_several_ranks_that_are_used_twice_are_told_by_their_servers(source: int, message: str) -> None:
+    value = table("1.0", 2, 8)
+    second = value["server_list"][1]["device"]
+    for place in range(1, 8, 2):
+        of_other = value["server_list"][source]["device"][place - 1]
+        second[place]["rank_id"] = of_other["rank_id"]
+
+    told = {one.alike[0] for one in validate(value).findings if one.rule.id == "HCC203" and one.alike}
+
+    assert told == {message}
+
+
 def test_ranks_that_each_server_counts_from_1_are_named_as_such() -> None:
     ((rule, message, hint),) = renumbered([*range(1, 9)] * 2)
 

@@ -129,6 +129,14 @@ def test_a_server_in_a_list_of_devices_is_named() -> None:
     assert len(found) == 1
 
 
+def test_the_name_of_a_server_in_a_list_of_devices_is_shown_up_to_64_letters() -> None:
+    value = table("1.0", 2, 8)
+    nested = servers(value).pop(1)
+    servers(value)[0]["device"].append({**nested, "server_id": "n" * 63 + "ab"})
+
+    assert one(value, "HCC111")[0].startswith(f'server "{"n" * 63}a" is in the list of devices')
+
+
 def test_ranks_in_the_entries_of_another_list_are_moved() -> None:
     value = table("2.0", 2, 2)
     ranks = value.pop("rank_list")
@@ -606,6 +614,20 @@ def test_a_lost_device_of_a_single_910a_is_added(lost: int) -> None:
         f"add device {lost} with rank {lost} and the address that `hccn_tool -i {lost} -ip -g`"
     )
     assert found.hint.endswith("if it is missing, or use 1, 2, 4 or 8 devices")
+
+
+@pytest.mark.parametrize("lost", [[3], [3, 4]])
+def test_the_only_device_that_a_group_list_lacks_is_named(lost: list[int]) -> None:
+    value = table("group_list", 1, 8)
+    entries = value["group_list"][0]["instance_list"][0]["devices"]
+    for place in reversed(lost):
+        del entries[place]
+    value["group_list"][0]["device_count"] = str(len(entries))
+
+    (found,) = [each for each in report(value, "910a") if each.rule.id == "HCC304"]
+
+    named = "add device 3 if it is missing, or " if len(lost) == 1 else ""
+    assert found.hint == f"{named}use 1, 2, 4 or 8 devices"
 
 
 def test_a_lost_device_with_new_ranks_is_advice_where_hccl_accepts_it() -> None:

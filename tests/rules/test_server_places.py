@@ -158,3 +158,32 @@ def test_addresses_without_an_order_are_sound(servers: int, seed: int) -> None:
         value["super_pod_list"][0]["server_list"] = [{"server_id": f"10.19.1.{host}"} for host in hosts]
 
     assert said(value) == []
+
+
+@pytest.mark.parametrize("name", ["10.0.0.{}", "fd00::{}", "node{}"])
+def test_exchanged_names_are_reported_whatever_their_form(name: str) -> None:
+    value = cluster()
+    for server, number in zip(value["server_list"], (2, 1, 3, 4), strict=True):
+        server["server_id"] = name.format(number)
+
+    ((rule, message, _),) = said(value)
+
+    assert rule == "HCC633"
+    first, second = (f'server {place} ("{name.format(3 - place)}")' for place in (1, 2))
+    assert message.startswith(f"the server_ids of {first} and {second} do not follow their device_ips")
+
+
+@pytest.mark.parametrize("odd", [0, 5])
+def test_exchanged_names_are_reported_beside_a_server_whose_addresses_follow_no_order(odd: int) -> None:
+    value = cluster(servers=6)
+    second, third = value["server_list"][1:3]
+    second["server_id"], third["server_id"] = third["server_id"], second["server_id"]
+    for number, device in enumerate(value["server_list"][odd]["device"]):
+        device["device_ip"] = f"172.16.{number * number}.{9 + 7 * number}"
+
+    (found,) = said(value)
+
+    assert found[0] == "HCC633"
+    assert found[1].startswith(
+        'the server_ids of server 2 ("10.0.0.3") and server 3 ("10.0.0.2") do not follow their device_ips'
+    )

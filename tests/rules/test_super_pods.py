@@ -59,3 +59,15 @@ def test_the_server_that_is_in_no_super_pod_is_named_beside_the_one_that_is_twic
     assert found.rule.id == "HCC525"
     assert f'server "10.0.0.{3 + place}" is not in any super pod' in found.message
     assert f'"10.0.0.{3 + place}" in place of' in (found.hint or "")
+
+
+def test_a_super_device_id_that_is_read_wrong_and_so_used_twice_is_written_in_decimal() -> None:
+    value = table("1.2", 2, 8)
+    value["server_list"][0]["device"][3]["super_device_id"] = "0x3"
+
+    (found,) = [one for one in validate(value, product="a3").findings if one.rule.id == "HCC528"]
+
+    assert (found.message, found.hint) == (
+        'super_device_id "0x3", read as "0", is used twice in super pod "0"',
+        "write the decimal numbers: 0x3 is 3",
+    )

@@ -382,3 +382,23 @@ def test_a_netmask_among_the_addresses_is_not_an_order() -> None:
     value["server_list"][1]["device"][0]["device_ip"] = "255.255.0.0"
 
     assert [one.rule.id for one in validate(value, product="a2").findings] == ["HCC614"]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("sorted_ones", [[1], [0, 1, 2]])
+def test_device_ids_in_the_order_of_text_beside_addresses_in_that_of_numbers_are_reported(
+    sorted_ones: list[int], step: int
+) -> None:
+    value = table("1.0", 3, 16)
+    addresses = [f"192.168.{server}.{100 + step * place}" for server in range(3) for place in range(16)]
+    write(value, "device_ip", addresses)
+    for server in sorted_ones:
+        entry = value["server_list"][server]
+        for device, text in zip(entry["device"], sorted(map(str, range(16))), strict=True):
+            device["device_id"] = text
+
+    (one,) = validate(value, product="a3-server").findings
+
+    assert one.rule.id == "HCC645"
+    assert one.message.startswith(f'the device_ids of server {sorted_ones[0] + 1} ("10.0.0.')
+    assert one.message.endswith("in the order of text: 15 is before 2; the column was probably sorted alone")

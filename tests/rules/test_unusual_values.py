@@ -283,3 +283,19 @@ def test_the_work_is_linear() -> None:
     less = steps(lambda: validate(small))
 
     assert steps(lambda: validate(large)) < 2.3 * less
+
+
+@pytest.mark.parametrize(("other", "is_of_device"), [(None, True), ("8", False)])
+def test_a_device_id_that_another_server_has_is_not_taken_for_mistyped(
+    other: str | None, is_of_device: bool
+) -> None:
+    value = table("1.0", 4, 8)
+    devices(value)[11]["device_id"] = "8"
+    if other is not None:
+        devices(value)[31].update(device_id=other, device_ip="192.168.3.108")
+
+    found = [one for one in validate(value, product="a3-server").findings if one.rule.id == "HCC631"]
+
+    (message,) = (one.message for one in found if "server 2 " in one.message)
+    said = 'device_ip "192.168.1.103" of device 8 of server 2 ("10.0.0.2") '
+    assert message.startswith(said + ("is that of device 3" if is_of_device else "does not follow the order"))

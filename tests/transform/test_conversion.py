@@ -114,6 +114,29 @@ def test_what_a_group_list_says_and_1_0_does_not() -> None:
     assert dropped_information(before, convert(before, to="1.0")) == ['1 group name ("g0")']
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(3, '3 group names ("g0", "g1", "g2")'), (4, '4 group names ("g0", "g1", "g2", ...)')],
+)
+def test_up_to_three_lost_group_names_are_listed(number: int, words: str) -> None:
+    value = table("group_list", number)
+    entries = value["group_list"][0]["instance_list"]
+    value["group_list"] = [
+        {
+            **value["group_list"][0],
+            "group_name": f"g{place}",
+            "instance_count": "1",
+            "device_count": str(len(entry["devices"])),
+            "instance_list": [entry],
+        }
+        for place, entry in enumerate(entries)
+    ]
+    value["group_count"] = str(number)
+    before = formats.read(value)
+
+    assert words in dropped_information(before, convert(before, to="1.0"))
+
+
 def test_an_empty_group_name_is_no_loss() -> None:
     value = table("group_list")
     value["group_list"][0]["group_name"] = ""
@@ -237,6 +260,8 @@ def test_a_1_0_table_with_super_pods_is_a_plan() -> None:
         ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": 5}}, "are invalid"),
         ({"10.0.0.1": {"super_pod_id": True, "super_device_ids": []}}, "are invalid"),
         ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "x"}}}, "is not a device id"),
+        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"x": "0"}}}, "is not a device id"),
+        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": 5.5}}}, "is not a device id"),
         (table("1.0"), "is a 1.0 table without super pods"),
         ({"version": "1.2"}, "is not a readable table"),
     ],

@@ -93,6 +93,9 @@ def test_the_device_order_stays() -> None:
 
     assert done.table.device_ids[8:] == [str(number) for number in range(7, -1, -1)]
     assert done.table.device_ips[8] == "192.168.7.107"
+    assert [change.partition(":")[0] for change in done.changes[1:]] == [
+        f"rank {rank}" for rank in range(8, 16)
+    ]
 
 
 def test_other_device_ids_take_their_places_in_ascending_order() -> None:
@@ -158,6 +161,22 @@ def refusal(text: str, server_id: str, spare: dict[str, Any]) -> str:
 def two_servers(table_format: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(cluster(8, 9, table_format=table_format))
     return value
+
+
+@pytest.mark.parametrize(("number", "is_named"), [(1024, True), (1025, False)])
+def test_the_server_that_was_meant_is_named_among_up_to_1024(number: int, is_named: bool) -> None:
+    value = host(1)
+    (entry,) = value["server_list"]
+    names = ["train-node", *(f"10.1.{place >> 8}.{place & 255}" for place in range(1, number))]
+    value["server_list"] = [{**entry, "server_id": name, "device": entry["device"][:1]} for name in names]
+
+    with pytest.raises(TableError) as caught:
+        replaced(json.dumps(value), "train-nod", host(7))
+
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith(
+        'did you mean "train-node"? its servers are' if is_named else "its servers"
+    )
 
 
 def test_unlike_spares() -> None:

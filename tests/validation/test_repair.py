@@ -52,6 +52,15 @@ def test_a_count_that_has_no_number_is_not_repaired(value: Any) -> None:
     assert repaired(table("2.0", 1, 2) | {"rank_count": value}, "2.0") is None
 
 
+@pytest.mark.parametrize("value", [None, 2, ["x"]])
+def test_an_optional_value_that_is_damaged_is_left_out(value: Any) -> None:
+    whole, broken = table("2.0", 1, 2), table("2.0", 1, 2)
+    broken["rank_list"][1]["level_list"][0]["net_attr"] = value
+    del whole["rank_list"][1]["level_list"][0]["net_attr"]
+
+    assert repaired(broken, "2.0") == repair.Repaired(whole, frozenset({"net_attr"}))
+
+
 def test_a_count_of_the_wrong_type_does_not_hide_other_faults() -> None:
     value = table("2.0", 1, 2) | {"rank_count": "2"}
     value["rank_list"][1]["rank_id"] = 0

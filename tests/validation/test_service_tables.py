@@ -493,3 +493,15 @@ def test_the_devices_of_a_server_under_a_similar_key() -> None:
     assert "HCC654" not in {one.rule.id for one in validate(value).findings}
     assert found.message == 'a server of an instance has no device list, but "devices"'
     assert found.hint == 'rename it to "device"'
+
+
+@pytest.mark.parametrize(("rank", "is_gap"), [(1 << 16, False), ((1 << 16) - 1, True)])
+def test_a_rank_that_no_job_has_is_no_gap_in_the_ranks(rank: int, is_gap: bool) -> None:
+    value = table(SERVICE, 1, 2)
+    last = value["server_group_list"][-1]["server_list"][0]["device"][-1]
+    last["rank_id"] = str(rank)
+
+    found = {one.rule.id for one in validate(value).findings}
+
+    assert ("HCC655" in found) == is_gap
+    assert "HCC721" in found

@@ -323,10 +323,10 @@ def test_every_variable_is_explained_once() -> None:
 
 def test_environment_file(tmp_path: Path) -> None:
     file = tmp_path / "job.env"
-    file.write_text("# a comment\n\nGLOG_v=2\nexport NAME='a b'\nEMPTY=\nURL=http://x?a=b\n")
+    file.write_text("# a comment\n\nGLOG_v=2\nexport NAME='a b'\nEMPTY=\nNONE=''\nONE='\nURL=http://x?a=b\n")
 
     assert read_environment_file(str(file)) == {
-        "GLOG_v": "2", "NAME": "a b", "EMPTY": "", "URL": "http://x?a=b",
+        "GLOG_v": "2", "NAME": "a b", "EMPTY": "", "NONE": "", "ONE": "'", "URL": "http://x?a=b",
     }  # fmt: skip
 
 
