@@ -241,6 +241,8 @@ def test_the_record_does_not_grow_without_limit(
         (folder / f"20251121-10153{number}-a-{number}").touch()
 
     own_runs.note(str(run_dir), environ)
+    (run_dir / "report.json").touch()
+    own_runs.note_report(str(run_dir), environ)
 
     assert len(list(folder.iterdir())) == 3
     assert own_runs.is_known(str(run_dir), environ)
