@@ -19,7 +19,7 @@ _NARROWEST = 20
 _STYLE = "\x1b\\[[0-9;]*m"
 #: A text as shlex.quote writes it.
 _BY_SHELL = r"""'[^']*'(?:"'"'[^']*')*"""
-#: A command in backquotes, in which names with backquotes are quoted for the shell. Each text has one reading:
+#: A command in backquotes, in which names with backquotes are quoted for the shell. A text has one reading:
 #: with two, the search would take exponential time.
 _IN_BACKQUOTES = r"""(?<![A-Za-z0-9_./'-])`(?:'[^']*'|"'"|"(?!'")|[^`'"])+`(?![A-Za-z0-9_/-])"""
 #: What stands for these signs in such a command while its line is broken: it is one word then.
