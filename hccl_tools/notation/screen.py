@@ -27,7 +27,7 @@ _SIGNS, _MARKS = " '", "\0\1"
 #: What stands for a command with a name that has a backquote.
 _NAMED = "\2"
 #: A longer line is not broken: it has a text of a file that is shown whole.
-_LONGEST = 1000
+_LONGEST = 4000
 _QUOTED = r"(?<![^\s(=])'[^']+'"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
@@ -42,7 +42,7 @@ _COMMAND = (
 #: semicolon before it.
 _REDIRECTION = r" [<>|] \S"
 #: What is quoted in a line, also by shlex.quote: the beginning of a command is not looked for in it.
-_PASSAGE = rf"""{_IN_BACKQUOTES}|(?<![^\s(=]){_BY_SHELL}|"(?:[^"\\]|\\.)*\""""
+_PASSAGE = rf"""{_IN_BACKQUOTES}|(?<![^\s(=]){_BY_SHELL}|"(?:[^"\\]|\\.){{0,300}}\""""
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
