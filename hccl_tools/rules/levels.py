@@ -5,6 +5,7 @@ A valid table of 65,536 ranks has about 130,000 levels, so each rule first check
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -293,22 +294,33 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
 def net_type(subject: Subject) -> Iterator[Finding]:
     """A net_type is unknown to HCCL.
 
+    Each layer takes one value: HCCL refuses others than CLOS from layer 1 on (HCC464), and the guide requires
+    TOPO_FILE_DESC on layer 0 (HCC462).
+
     Example: /rank_list/0/level_list/0/net_type = "clos"
     Instead: /rank_list/0/level_list/0/net_type = "CLOS"
-    Hint: write TOPO_FILE_DESC or CLOS
+    Hint: write TOPO_FILE_DESC, which the guide requires on layer 0
     """
     if all_pass(all_levels(subject), "net_type", _NET_TYPES.__contains__):
         return
     for path, level in each_level(subject):
         if "net_type" in level and level["net_type"] not in _NET_TYPES:
-            yield Finding(
-                f'net_type "{level["net_type"]}" is unknown',
-                (*path, "net_type"),
-                # HCC464 refuses others from layer 1 on.
-                "write CLOS"
-                if (read_integer(level.get("net_layer")) or 0) > 0
-                else "write TOPO_FILE_DESC or CLOS",
-            )
+            yield _unknown_type(path, level)
+
+
+def _unknown_type(path: Path, level: Entry) -> Finding:
+    text = level["net_type"]
+    is_first = (read_integer(level.get("net_layer")) or 0) <= 0
+    right = "TOPO_FILE_DESC" if is_first else "CLOS"
+    is_spelt = re.sub(r"[^A-Z0-9]", "", text.upper()) == right.replace("_", "")
+    return Finding(
+        f'net_type "{text}" is unknown' + (f": it is another spelling of {right}" if is_spelt else ""),
+        (*path, "net_type"),
+        f'write "{right}"'
+        if is_spelt or not is_first
+        else f"write {right}, which the guide requires on layer 0",
+        right=right if is_spelt else None,
+    )
 
 
 @rule("HCC454", "uneven-rank-addresses", "refused", stage="check", source="rank_table_info.cc:127-196")

@@ -128,7 +128,10 @@ def test_addresses_without_an_order_are_sound(nodes: int, seed: int) -> None:
     assert said(cluster(nodes, seed=seed)) == []
 
 
-@pytest.mark.parametrize(("layer", "right"), [(0, "write TOPO_FILE_DESC or CLOS"), (1, "write CLOS")])
+@pytest.mark.parametrize(
+    ("layer", "right"),
+    [(0, "write TOPO_FILE_DESC, which the guide requires on layer 0"), (1, 'write "CLOS"')],
+)
 def test_a_misspelt_net_type_gets_one_that_its_layer_takes(layer: int, right: str) -> None:
     value = cluster(2)
     value["rank_list"][3]["level_list"][layer]["net_type"] = "CLOSE"
@@ -136,3 +139,14 @@ def test_a_misspelt_net_type_gets_one_that_its_layer_takes(layer: int, right: st
     (finding,) = (one for one in validate(value, product="a5").findings if one.rule.id == "HCC453")
 
     assert finding.hint == right
+
+
+@pytest.mark.parametrize("text", ["topo_file_desc", "TOPO-FILE-DESC", "Topo_File_Desc ", "TOPOFILEDESC"])
+def test_another_spelling_of_a_net_type_has_one_correction(text: str) -> None:
+    value = cluster(2)
+    value["rank_list"][3]["level_list"][0]["net_type"] = text
+
+    (finding,) = (one for one in validate(value, product="a5").findings if one.rule.id == "HCC453")
+
+    assert finding.message.endswith("it is another spelling of TOPO_FILE_DESC")
+    assert (finding.hint, finding.right) == ('write "TOPO_FILE_DESC"', "TOPO_FILE_DESC")
