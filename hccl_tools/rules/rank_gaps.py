@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules import doubled_keys, doubts, rank_devices, run_together
-from hccl_tools.rules.copies import absent_ranks, lost_devices
+from hccl_tools.rules.copies import absent_ranks, lost_devices, named_server
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.rank_order import absent_phrase, first_of_run, is_between, right_ranks, shown_rank
 from hccl_tools.rules.registry import Finding
@@ -99,12 +99,23 @@ def _gap_hint(subject: Subject) -> str:
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
         if _with_lost_server(subject, hint) == hint:  # Else the count says that it is missing.
-            hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
+            lost_one = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}"
+            hint = f"{lost_one}{_of_replacement(subject, absent)}; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
     elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
         hint = f"{hint}, in the order that they have: {own}"
     return _with_lost_server(subject, hint)
+
+
+def _of_replacement(subject: Subject, absent: Sequence[int]) -> str:
+    """Return what to do if one server, whose ranks are all too high, has replaced the server that is missing; else ""."""
+    table, size = subject.table, len(subject.table)
+    high = [row for row, number in enumerate(table.rank_numbers) if number is not None and number >= size]
+    owners = {table.server_of_row[row] for row in high}
+    if len(owners) != 1 or [*table.servers[owner := owners.pop()].rows] != high:
+        return ""
+    return f"; if {named_server(subject, owner)} has replaced it, give that {rank_list(absent)}"
 
 
 def _are_allowed(subject: Subject, lost: LostDevices) -> bool:

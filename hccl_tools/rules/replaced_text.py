@@ -83,6 +83,8 @@ def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replace
     right = {index: one for index, (one, own) in enumerate(pairs) if one is not None and one != own}
     if len(right) < _LEAST or sum(one == own for one, own in pairs) < _LEAST_OTHERS:
         return None
+    if all(_without_zeros(found[index]) == one for index, one in right.items()):
+        return None  # HCC403 reports the zeros.
     old = _beginning(right.values())
     rests = {index: one[len(old) :] for index, one in right.items()}
     if any(
@@ -103,6 +105,10 @@ def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replace
         return None
     used = {*own.values()} & {text for index, text in enumerate(found) if index not in right}
     return Replaced(old, new, right, own, frozenset(used))
+
+
+def _without_zeros(address: str) -> str:
+    return ".".join(part.lstrip("0") or "0" for part in address.split("."))
 
 
 def _cut(expected: Sequence[str], found: Sequence[str]) -> Replaced | None:

@@ -677,6 +677,7 @@ def test_a_lost_server_can_be_added_again() -> None:
 
     assert one({**value, "server_count": "4"}, "HCC202")[1] == (
         'if the server with ranks 16-23 was lost, add it again with "server_count": "5"; '
+        'if server 4 ("10.0.0.5") has replaced it, give that ranks 16-23; '
         "if it was removed on purpose, number the ranks 0 to 31 without a gap"
     )
 
