@@ -289,6 +289,8 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
         one, first = _by_the_others(subject, row)
         found = found._replace(hint=f"{found.hint}{one}{rest}")
         said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{first}{rest}"
+    elif is_unset(address) and found.hint == finding.hint:
+        said = f"HCCL reads {quoted(address)} as no address", of_each(subject, row)
     elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
         why = found.message.removeprefix(f"{quoted(address)} has ")
         said = (

@@ -14,6 +14,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.rules.commands import how, how_device, how_super_device
 from hccl_tools.rules.copies import are_other_hosts, named_server
+from hccl_tools.rules.numbers import is_exponent
 from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_unset
@@ -32,11 +33,14 @@ _LARGEST = 64
 
 
 def filled_runs(texts: Sequence[Any]) -> Iterator[range]:
-    """Yield the rows with equal texts one below the other, three or more; the first may have its own value."""
+    """Yield the rows with equal texts one below the other, three or more; the first may have its own value.
+
+    Numbers in exponent notation are equal because they were rounded.
+    """
     begin = 0
     for text, own in groupby(texts):
         end = begin + sum(1 for _ in own)
-        if end - begin >= _LEAST_EQUAL and isinstance(text, str) and text:
+        if end - begin >= _LEAST_EQUAL and isinstance(text, str) and text and not is_exponent(text):
             yield range(begin, end)
         begin = end
 

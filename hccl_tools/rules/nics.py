@@ -22,6 +22,7 @@ from hccl_tools.rules.joined_groups import joined_groups
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
+from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,9 +95,11 @@ def reported_blanks(subject: Subject) -> frozenset[str]:
 
 
 def _is_refused_before(subject: Subject, rows: Sequence[int]) -> bool:
-    """Whether HCC401 or HCC402 reports a device_ip of a server, so that its set of devices with an address follows."""
+    """Whether HCC401, HCC402 or HCC403 reports device_ips of a server, so that its devices with an address follow."""
     ips, owner, refused = subject.table.device_ips, subject.table.server_of_row, refused_values(subject)
     is_refused = subject.product.needs_device_ip == "always" and subject.table.format != "group_list"
+    if all(isinstance(ips[row], str) and is_unset(ips[row]) for row in rows):
+        return True
     return any(
         ips[row] in refused[owner[row]] or (is_refused and not isinstance(ips[row], str)) for row in rows
     )

@@ -132,3 +132,26 @@ def test_an_address_without_a_dot_is_asked_of_the_host() -> None:
         address["addr"] = address["addr"].replace(".", "", 1)
 
     assert all("`hccl-tools gen` on the host of the rank" in hint for _, _, hint in found(value, "a5"))
+
+
+@pytest.mark.parametrize("product", ["910a", "a3"])
+def test_a_machine_without_a_set_address_is_one_cause(product: str) -> None:
+    value = table("1.0" if product == "910a" else "1.2", 3, 8)
+    for device in value["server_list"][1]["device"]:
+        device["device_ip"] = "0.0.0.0"
+
+    found = {(one.rule.id, one.alike) for one in validate(value, product=product).errors}
+
+    assert [rule for rule, _ in found] == ["HCC403"]
+    assert all(alike and alike[0] == 'HCCL reads "0.0.0.0" as no address' for _, alike in found)
+
+
+def test_numbers_that_a_spreadsheet_has_rounded_are_not_filled_down() -> None:
+    value = table("1.2", 2, 8)
+    for device in value["server_list"][1]["device"]:
+        device["super_device_id"] = "1.01E+08"
+
+    messages = [one.message for one in validate(value, product="a3").findings]
+
+    assert any("exponent notation" in message for message in messages)
+    assert not any("filled down" in message for message in messages)
