@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.address_columns import packed_addresses
 from hccl_tools.rules.address_order import READ, address_numbers, are_in_place
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.server_places import LEAST_SERVERS, host_numbers, owners_by_order
@@ -165,6 +166,21 @@ def with_a_lost_value(
             if found:
                 return found[0] if len(found) == 1 else None
     return None
+
+
+def inserted_address(subject: Subject, row: int) -> MovedRows | None:
+    """Return the rows from a repeated address on if they have the addresses of the rows above; None if they have not.
+
+    A cell was inserted there with the value of the cell above it, and the last address of the column is lost.
+    """
+    known = [packed_addresses(subject)[text] for text in subject.table.device_ips]
+    if not subject.damaged.isdisjoint(READ) or len({len(one or b"") for one in known}) > 1 or not known[0]:
+        return None
+    values = [int.from_bytes(one or b"", "big") for one in known]
+    values[row] = (max(values) // _NETWORK + 2) * _NETWORK  # As if it were the only one of its network.
+    found = with_a_lost_value(subject, values)
+    is_it = found is not None and found.is_lost and found.step < 0 and found.rows[0] == row
+    return found if found is not None and is_it and found.rows[-1] == len(values) - 1 else None
 
 
 def _are_even(subject: Subject, right: Mapping[int, int]) -> bool:

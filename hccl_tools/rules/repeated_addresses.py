@@ -29,6 +29,7 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.filled_columns import filled_down, filled_runs, is_server
 from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.lost_signs import lost_addresses
+from hccl_tools.rules.moved_rows import inserted_address
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim
@@ -159,8 +160,28 @@ def _pasted(subject: Subject, row: int, seen: int) -> Finding:
     )
 
 
+def _inserted(subject: Subject, row: int, address: str, seen: int) -> Finding | None:
+    """Return the finding on a cell that was inserted below another one with its value, so that all below it are moved."""
+    if seen != row - 1 or (moved := inserted_address(subject, row)) is None:
+        return None
+    table, last = subject.table, moved.rows[-1]
+    right = quoted(address_text(subject, moved.right[last]))
+    where = f"device {table.device_ids[row]} of {named_server(subject, table.server_of_row[row])}"
+    return Finding(
+        f"device_ip {quoted(address)} is there twice, and all addresses below it are probably moved down by one row: a cell was "
+        f"inserted at {where}, and {right}, which belongs to the last device, is missing",
+        subject.device_path(row, "device_ip"),
+        f"{how(subject, row)}: if it is {quoted(address_text(subject, moved.right[row]))}, remove this address, move all below it up "
+        f"by one row, and write {right} in the last one",
+        (Related(subject.device_path(seen, "device_ip"), "first used here"),),
+    )
+
+
 def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Iterator[Finding]:
     """Yield the addresses that occur again, those of two servers in one block."""
+    if len(again) == 1 and (moved := _inserted(subject, *again[0])) is not None:
+        yield moved
+        return
     owner = subject.table.server_of_row
     pairs = Counter((owner[row], owner[seen]) for row, _, seen in again)
     alike: dict[tuple[int, int], tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""A new machine whose ranks were counted on can take those of the machine that it replaces."""
+"""Machines that were replaced, entries that were pasted, and cells that were inserted in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -74,3 +74,19 @@ def test_zeros_before_numbers_are_no_replacement() -> None:
 
     assert {rule for rule, _ in found} == {"HCC403"}
     assert not any("replacement" in message for _, message in found)
+
+
+@pytest.mark.parametrize("row", [8, 13, 20])
+def test_a_cell_that_was_inserted_moves_all_below_it(row: int) -> None:
+    value = table("1.0", 4, 8)
+    devices = [device for server in value["server_list"] for device in server["device"]]
+    right = [device["device_ip"] for device in devices]
+    for device, address in zip(devices, [*right[:row], right[row - 1], *right[row:-1]], strict=True):
+        device["device_ip"] = address
+
+    (finding,) = validate(value, product="910a").errors
+
+    assert finding.rule.id == "HCC404"
+    assert "all addresses below it are probably moved down by one row" in finding.message
+    assert f'if it is "{right[row]}", remove this address' in (finding.hint or "")
+    assert (finding.hint or "").endswith(f'write "{right[-1]}" in the last one')
