@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.formats import MODULES
-from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared, shared_each
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,3 +210,20 @@ def _number(value: Any) -> int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) < 9:
         return int(value)
     return value if type(value) is int else None
+
+
+@shared
+def lacking_ranks(subject: Input) -> str:
+    """Return the ranks that entries without a rank_id lack: those that the others leave, where these show them."""
+    servers = subject.value.get("server_list")
+    entries = [
+        device
+        for server in (servers if isinstance(servers, list) else ()) if isinstance(server, dict)
+        for listed in server.values() if isinstance(listed, list)
+        for device in listed if isinstance(device, dict)
+    ]  # fmt: skip
+    known = {read_uint(rank) for one in entries if isinstance(rank := one.get("rank_id"), str)}
+    lacking = [rank for rank in range(len(entries)) if rank not in known]
+    if not known or len(known) + len(lacking) != len(entries):
+        return "0, 1, 2 and so on, over all servers,"
+    return rank_list(lacking)

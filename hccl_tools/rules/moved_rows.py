@@ -173,8 +173,11 @@ def inserted_address(subject: Subject, row: int) -> MovedRows | None:
 
     A cell was inserted there with the value of the cell above it, and the last address of the column is lost.
     """
-    known = [packed_addresses(subject)[text] for text in subject.table.device_ips]
-    if not subject.damaged.isdisjoint(READ) or len({len(one or b"") for one in known}) > 1 or not known[0]:
+    texts = subject.table.device_ips
+    if not subject.damaged.isdisjoint(READ) or not all(isinstance(text, str) for text in texts):
+        return None
+    known = [packed_addresses(subject)[text] for text in texts]
+    if len({len(one or b"") for one in known}) > 1 or not known[0]:
         return None
     values = [int.from_bytes(one or b"", "big") for one in known]
     values[row] = (max(values) // _NETWORK + 2) * _NETWORK  # As if it were the only one of its network.

@@ -15,15 +15,13 @@ from hccl_tools.formats.detection import version_of_content
 from hccl_tools.formats.schema import Violations
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
-from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
 from hccl_tools.rules.document import made_on_its_hosts
 from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.key_places import kinds_with, with_other_keys
 from hccl_tools.rules.other_shapes import other_shapes
-from hccl_tools.rules.registry import COUNTED, DamagedInput, Finding, shared
-from hccl_tools.table.hccl_numbers import read_uint
+from hccl_tools.rules.registry import COUNTED, DamagedInput, Finding
 from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
@@ -333,7 +331,7 @@ def _misspelt(
             "`validate --fix --write` renames them"
         )
     elif violation.key == "device" and _lack_ranks(entries):
-        hint += f', and give its entries the "rank_id" that they lack: {_lacking_ranks(subject)} in the order of the file'
+        hint += f', and give its entries the "rank_id" that they lack: {missing_ids.lacking_ranks(subject)} in the order of the file'
     said = alike.setdefault((violation.key, key), (message, hint))
     return Finding(
         message, (*violation.path, key), hint, at_key=True, right_key=right_key,
@@ -374,23 +372,6 @@ def _elsewhere(subject: DamagedInput, violation: Violation, table_format: str) -
         f"move it to {kinds_with(key, table_format)[0].name}",
         at_key=True,
     )
-
-
-@shared
-def _lacking_ranks(subject: DamagedInput) -> str:
-    """Return the ranks that entries without a rank_id lack: those that the others leave, where these show them."""
-    servers = subject.value.get("server_list")
-    entries = [
-        device
-        for server in (servers if isinstance(servers, list) else ()) if isinstance(server, dict)
-        for listed in server.values() if isinstance(listed, list)
-        for device in listed if isinstance(device, dict)
-    ]  # fmt: skip
-    known = {read_uint(rank) for one in entries if isinstance(rank := one.get("rank_id"), str)}
-    lacking = [rank for rank in range(len(entries)) if rank not in known]
-    if not known or len(known) + len(lacking) != len(entries):
-        return "0, 1, 2 and so on, over all servers,"
-    return rank_list(lacking)
 
 
 def _lack_ranks(entries: Any) -> bool:
