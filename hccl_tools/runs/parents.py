@@ -79,11 +79,11 @@ def is_safe(folder: str) -> bool:
         OSError: The directory does not exist.
     """
     for path, about in links.passed(os.path.abspath(folder)):
-        try:
-            is_trusted = _is_trusted_owner(path, about.st_uid)
-        except OSError:  # Only the owner of the directory can read it.
-            is_trusted = False
-        if not is_trusted or _is_writable(about, stat.S_IWOTH) or group_that_renames(about):
+        if (
+            not _is_trusted_owner(path, about.st_uid)
+            or _is_writable(about, stat.S_IWOTH)
+            or group_that_renames(about)
+        ):
             return False
     return True
 
@@ -91,11 +91,7 @@ def is_safe(folder: str) -> bool:
 def doubts(folder: str, what: str) -> tuple[str, ...]:
     """Return a line of warning if others can exchange what is in a directory, none if nobody can."""
     for path, about in _checked(folder):
-        try:
-            is_trusted = _is_trusted_owner(path, about.st_uid)
-        except OSError:  # Only the owner of the directory can read it.
-            is_trusted = False
-        if not is_trusted:
+        if not _is_trusted_owner(path, about.st_uid):
             user = links.user_name(about.st_uid)
             return (f"warning: {user} can replace {what}, because {path} belongs to {user}",)
         if _is_writable(about, stat.S_IWOTH):
@@ -146,8 +142,11 @@ def _is_trusted_owner(path: str, owner: int) -> bool:
     # In a user namespace without root, the owner of the root directory is root's stand-in.
     if owner in {0, os.geteuid(), os.stat("/").st_uid}:
         return True
-    with run_files.opened(os.path.dirname(path) if os.path.islink(path) else path) as opened:
-        return owner == opened.own_id()
+    try:
+        with run_files.opened(os.path.dirname(path) if os.path.islink(path) else path) as opened:
+            return owner == opened.own_id()
+    except OSError:  # Only its owner can read it, it is no directory, or it has been replaced.
+        return False
 
 
 def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:

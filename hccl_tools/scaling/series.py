@@ -10,10 +10,11 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.writing import write_atomically
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count, time_span
 from hccl_tools.notation.printable import show_status
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names, parents
 from hccl_tools.scaling import single_run
@@ -87,7 +88,8 @@ def run(plan: Plan, file: SeriesFile, *, keep_going: bool) -> bool:
     """Run what is not in the file yet, and add each result to it; return False if a run failed.
 
     Raises:
-        UsageError: A pattern has never matched; the earlier runs are in the file.
+        UsageError: A pattern has never matched, or a log directory cannot be used; the file has the earlier
+            runs.
         Stopped: A signal has ended the series; the finished runs are in the file.
     """
     waiting = [pair for pair in plan.order() if not file.done(pair[1].machines, pair[1].devices, pair[0])]
@@ -97,7 +99,7 @@ def run(plan: Plan, file: SeriesFile, *, keep_going: bool) -> bool:
     with _signals():
         for repeat, one in waiting:
             log_dir = plan.log_dir / one.log_name
-            parents.make(str(log_dir))
+            _make(str(log_dir))
             table = one.table and write_atomically(log_dir / names.TABLE, [one.table])
             progress.begin(f"{one.text}, repeat {repeat} of {plan.repeat}")
             row = single_run.run(plan.arguments(one, table), log_dir, plan.measures, progress.draw)
@@ -108,6 +110,15 @@ def run(plan: Plan, file: SeriesFile, *, keep_going: bool) -> bool:
                 if not keep_going:
                     break
     return good
+
+
+def _make(log_dir: str) -> None:
+    try:
+        parents.make(log_dir)
+    except OSError as error:
+        raise single_run.not_usable(log_dir, run_files.reason(error)) from error
+    except LaunchError as error:  # Its exit code is that of ``launch``.
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 @contextmanager

@@ -46,16 +46,12 @@ def run(
     this process is killed.
 
     Raises:
-        UsageError: A pattern has never matched.
+        UsageError: A pattern has never matched, or the log directory cannot be used.
     """
     known = set(_run_dirs(log_dir))
     observer = Observer(measures)
     started = time.monotonic()
-    with (
-        run_files.opened(str(log_dir)) as folder,
-        os.fdopen(folder.open_append(OUTPUT), "ab") as output,
-    ):
-        os.fchmod(output.fileno(), _MODE)
+    with os.fdopen(_open_output(str(log_dir)), "ab") as output:
         process = subprocess.Popen(
             launch_command(arguments),
             stdin=subprocess.DEVNULL,
@@ -72,6 +68,29 @@ def run(
         raise
     wall = time.monotonic() - started
     return _row(process.returncode, run_dir or _new_run(log_dir, known), log_dir, observer, wall)
+
+
+def not_usable(path: str, why: str) -> UsageError:
+    """Return the error for a log directory, or a file in it, that cannot be made or opened."""
+    return UsageError(
+        f"the logs of the series cannot be written: {path}: {why}",
+        hint="choose another directory with --log-dir, behind `--`",
+    )
+
+
+def _open_output(log_dir: str) -> int:
+    """Return a descriptor of the output of the launches in a log directory.
+
+    Raises:
+        UsageError: It cannot be opened: another user may have made the name first.
+    """
+    try:
+        with run_files.opened(log_dir) as folder:
+            descriptor = folder.open_append(OUTPUT)
+        os.fchmod(descriptor, _MODE)
+    except OSError as error:
+        raise not_usable(f"{log_dir}/{OUTPUT}", run_files.reason(error)) from error
+    return descriptor
 
 
 class Stopped(BaseException):

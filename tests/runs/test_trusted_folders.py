@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +12,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.runs import parents
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def hint_on(folder: Path) -> str:
@@ -48,3 +50,16 @@ def test_a_path_that_the_variable_would_take_for_two_is_not_offered(
 ) -> None:
     monkeypatch.delenv(parents.TRUSTED_VARIABLE, raising=False)
     assert parents.TRUSTED_VARIABLE not in hint_on(tmp_path / "logs:")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root gives a file to another user")
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).touch()])
+def test_a_file_of_another_user_in_place_of_a_folder_is_refused(
+    tmp_path: Path, make: Callable[[str], object]
+) -> None:
+    path = str(tmp_path / "scaling")
+    make(path)
+    os.chown(path, 65534, -1)
+
+    with pytest.raises(LaunchError, match="belongs to nobody"):
+        parents.make(f"{path}/devices-1")

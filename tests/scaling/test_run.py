@@ -24,6 +24,8 @@ from tests.support.jobs import MARK, eventually, none_left
 from tests.support.tables import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.table.model import RankTable
     from tests.support.commands import CommandLine
 
@@ -125,6 +127,35 @@ def test_the_output_of_a_launch_is_readable_by_its_user_alone(command_line: Comm
     outputs = [*Path().rglob("launch.log")]
 
     assert {output.stat().st_mode & 0o777 for output in outputs} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("path", "make", "why"),
+    [
+        ("log/scaling", os.mkfifo, "Not a directory"),
+        ("log/scaling", lambda path: Path(path).write_text(""), "Not a directory"),
+        ("log/scaling", lambda path: Path(path).symlink_to("absent"), "No such file or directory"),
+        ("log/scaling", lambda path: Path(path).symlink_to("scaling"), "Too many levels of symbolic links"),
+        ("log/scaling/devices-1/launch.log", os.mkfifo, "it is not a regular file"),
+        ("log/scaling/devices-1/launch.log", os.mkdir, "Is a directory"),
+        (
+            "log/scaling/devices-1/launch.log",
+            lambda path: Path(path).symlink_to("x"),
+            "it is a symbolic link",
+        ),
+    ],
+)
+def test_a_name_that_somebody_has_made_in_the_log_directory_is_named(
+    command_line: CommandLine, work: str, path: str, make: Callable[[str], object], why: str
+) -> None:
+    """Another user can be the first in a log directory in which all may write."""
+    Path(path).parent.mkdir(parents=True)
+    make(path)
+
+    done = command_line("scaling", "run", N, "1,2", *BETWEEN, "--", *LAUNCH, work)
+
+    assert done.code == 2, done.err
+    assert f": {why}\n  help: choose another directory with --log-dir" in done.err
 
 
 @pytest.mark.slow
