@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.host.open_descriptors import OpenDescriptors
 from hccl_tools.processes import procfs
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from hccl_tools.host.site_defaults import Site
+
+    _Node = tuple[int, int, str]
+
+#: What is in the name of each node of a device.
+_NAME = "/davinci"
 
 
 class Holder(NamedTuple):
@@ -28,20 +36,23 @@ class Holder(NamedTuple):
     run: str | None
 
 
-def holders(devices: Iterable[int], site: Site) -> list[Holder]:
-    """Return the other processes of this host that have a given device open.
+def holders(devices: Iterable[int], site: Site) -> tuple[list[Holder], str]:
+    """Return the other processes of this host that have a given device open, and what was not looked at.
 
     Only root sees the processes of other users.
     """
-    paths = {os.path.realpath(site.path(f"/dev/davinci{device}")): device for device in devices}
+    nodes: dict[_Node, int] = {}
+    for device in devices:
+        with suppress(OSError):
+            nodes[_node(os.stat(site.path(f"/dev/davinci{device}")))] = device
+    if not nodes:
+        return [], ""
     found: list[Holder] = []
-    if not paths:
-        return found
-    without = {os.getpid(), *procfs.kernel_threads()}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (pid := int(name)) not in without:
-            found += [_holder(pid, device) for device in sorted(_open_devices(pid, paths))]
-    return found
+    opened = OpenDescriptors(without={os.getpid(), *procfs.kernel_threads()})
+    for pid, descriptors in opened.each():
+        held = {_opened(pid, name) for name, target in descriptors if _NAME in target}
+        found += [_holder(pid, device) for node, device in nodes.items() if node in held]
+    return found, opened.left_out()
 
 
 def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
@@ -50,26 +61,22 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
     return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
 
 
-def _open_devices(pid: int, paths: Mapping[str, int]) -> set[int]:
+def _opened(pid: int, name: str) -> _Node | None:
     try:
-        folder = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return set()
-    try:
-        return {paths[target] for target in _targets(folder, os.listdir(folder)) if target in paths}
-    except OSError:  # The process has ended.
-        return set()
-    finally:
-        os.close(folder)
+        return _node(os.stat(f"/proc/{pid}/fd/{name}"))
+    except OSError:  # The process may have closed the descriptor.
+        return None
 
 
-def _targets(folder: int, names: Iterable[str]) -> Iterator[str]:
-    # Neither scandir nor `suppress`: every descriptor of every process is looked at before a start.
-    for name in names:
-        try:
-            yield os.readlink(name, dir_fd=folder)
-        except OSError:  # noqa: PERF203  (the process may have closed the descriptor)
-            continue
+def _node(about: os.stat_result) -> _Node:
+    """Return what makes two nodes the same device, in every container: a name is not enough.
+
+    A process can give any file that name in a mount namespace of its own, and a container another name to a
+    device.
+    """
+    if stat.S_ISCHR(about.st_mode):
+        return os.major(about.st_rdev), os.minor(about.st_rdev), "device"
+    return about.st_dev, about.st_ino, "file"
 
 
 def _holder(pid: int, device: int) -> Holder:

@@ -140,7 +140,8 @@ def _devices(request: ObservationRequest, site: Site) -> Observation:
         unknown.append(Unknown("the product", why))
     local = frozenset(filter(is_local, request.addresses))
     answers, unanswered = _pings(request, local | state.names, devices, site)
-    npus, processes, no_npus = npu_overview.read_npus(site)
+    npus, listed, no_npus = npu_overview.read_npus(site)
+    processes, not_seen = processes_on(listed, state.nodes, site)
     return Observation(
         names=tuple(sorted(state.names)),
         nodes=state.nodes,
@@ -149,12 +150,12 @@ def _devices(request: ObservationRequest, site: Site) -> Observation:
         product=product,
         devices=tuple(devices),
         npus=tuple(npus),
-        processes=processes_on(processes, state.nodes, site),
+        processes=processes,
         stated=tuple(sorted(state.stated)),
         conf=state.conf,
         problems=state.problems,
         super_pod=state.super_pod,
-        unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
+        unknown=(*unknown, *no_npus, *not_seen, *unanswered)[:_MOST_UNKNOWN],
         pings=tuple(answers),
     )
 

@@ -6,7 +6,6 @@ The host is sound then: the port is free again at most a minute after the connec
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from hccl_tools.host import hccl_variables
 from hccl_tools.host.host_ports import is_free
 from hccl_tools.host.local_addresses import interface_address, is_reachable
 from hccl_tools.host.observation import PortUse
+from hccl_tools.host.open_descriptors import OpenDescriptors
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
@@ -130,10 +130,8 @@ def _programs(inodes: Collection[str]) -> dict[str, tuple[int, str]]:
     """Return process id and command of the owners of sockets, as far as this user may see them."""
     links = {f"socket:[{inode}]": inode for inode in inodes}
     found: dict[str, tuple[int, str]] = {}
-    for name in filter(str.isdigit, os.listdir("/proc") if links else ()):
-        with suppress(OSError):
-            for link in os.scandir(f"/proc/{name}/fd"):
-                with suppress(OSError):  # The process may have closed the descriptor.
-                    if (inode := links.get(os.readlink(link))) is not None:
-                        found.setdefault(inode, (int(name), procfs.command(int(name))))
+    for pid, descriptors in OpenDescriptors().each() if links else ():
+        for _name, target in descriptors:
+            if (inode := links.get(target)) is not None and inode not in found:
+                found[inode] = (pid, procfs.command(pid))
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.host import device_holders, host_ports, machine, port_users, visible
 from hccl_tools.host.local_addresses import is_local
-from hccl_tools.host.observation import DeviceProcess, Observation
+from hccl_tools.host.observation import DeviceProcess, Observation, Unknown
 from hccl_tools.variables.rows import OWN_ADDRESS
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ def observe_settings(
     nodes = visible.present(site)
     local = tuple(filter(is_local, (*addresses, environ.get(OWN_ADDRESS, ""))))
     cann = machine.cann_version(site)
+    processes, unknown = processes_on((), devices, site)
     return Observation(
         nodes=nodes,
         closed_nodes=device_holders.closed_nodes(devices, site),
-        processes=processes_on((), devices, site),
+        processes=processes,
+        unknown=unknown,
         hccl_ports=hccl_ports_in_use(devices, local, cann, site),
         interfaces=interfaces(),
         local_addresses=local,
@@ -59,13 +61,18 @@ def interfaces() -> tuple[str, ...]:
 
 def processes_on(
     listed: Sequence[DeviceProcess], devices: Sequence[int], site: Site
-) -> tuple[DeviceProcess, ...]:
-    """Return the processes on the devices: those of npu-smi, with what /proc has of them, and the others."""
+) -> tuple[tuple[DeviceProcess, ...], tuple[Unknown, ...]]:
+    """Return the processes on the devices: those of npu-smi, with what /proc has of them, and the others.
+
+    The second value is which of them could not be looked at.
+    """
     found = {(one.pid, one.device): one for one in listed}
-    for one in device_holders.holders(devices, site):
+    holders, left_out = device_holders.holders(devices, site)
+    for one in holders:
         known = found.get((one.pid, one.device))
         found[one.pid, one.device] = DeviceProcess(
             one.pid, one.device, one.command or (known.command if known else ""), one.user,
             known.memory if known else None, one.age, one.run,
         )  # fmt: skip
-    return tuple(found[key] for key in sorted(found))
+    unknown = (Unknown("all processes on the devices", left_out),) if left_out else ()
+    return tuple(found[key] for key in sorted(found)), unknown

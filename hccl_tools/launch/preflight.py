@@ -16,6 +16,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hccl_tools.doctor.quick import Quick
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -44,7 +45,9 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     deviceless = plan.cpu or plan.devices_are_placeholders
     errors = [] if deviceless else [*_missing_devices(plan, nodes)]
     if nodes and not deviceless:
-        errors += _quick_checks(plan, environment)
+        quick = _quick_checks(plan, environment)
+        errors += quick.problems
+        warnings += quick.notes
     return Findings((*errors, *_own_port(plan)), warnings, bool(errors))
 
 
@@ -87,10 +90,11 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
         yield f"this host has no NPU: there is no /dev/davinci* for {devices(missing)}"
 
 
-def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the quick checks of ``doctor`` find on this host."""
+def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Quick:
+    """Return what the quick checks of ``doctor`` find on this host."""
     addresses = tuple(dict.fromkeys(process.host for process in plan.local))
-    yield from load_part("doctor.quick").problems(tuple(_devices(plan)), environment, addresses, plan.product)
+    found: Quick = load_part("doctor.quick").look(tuple(_devices(plan)), environment, addresses, plan.product)
+    return found
 
 
 def _own_port(plan: Plan) -> Iterator[str]:

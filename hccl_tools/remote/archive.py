@@ -30,7 +30,7 @@ _PARTS = {
     "host": "__init__ connections contents dev_info device_addresses device_holders "
     "device_network eid facts hccl_variables hccn_conf hccn_tool health_command host "
     "host_ports host_state host_tools large_packets levels local_addresses machine naming "
-    "npu_overview npu_smi observation observing pings port_users selection settings "
+    "npu_overview npu_smi observation observing open_descriptors pings port_users selection settings "
     "simulated site_defaults super_pod survey table_copies visible",
     "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
     "screen whole_number",

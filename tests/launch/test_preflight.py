@@ -96,14 +96,14 @@ def test_device_that_another_process_holds(own_directory: Path) -> None:
     ) as other:  # fmt: skip
         assert other.stdout is not None
         other.stdout.readline()
-        held = device_holders.holders([4, 5], Site(root))
+        held, _ = device_holders.holders([4, 5], Site(root))
         errors = check(plan(4, 5), root, HOST).errors
         other.communicate()
 
     assert [(holder.pid, holder.device, holder.run) for holder in held] == [(other.pid, 5, "/log/old-run")]
     assert f"device 5 is in use by process {other.pid}" in errors[0]
     assert "left over from run /log/old-run" in errors[0]
-    assert device_holders.holders([5], Site(root)) == []
+    assert device_holders.holders([5], Site(root)) == ([], "")
 
 
 def test_hccls_ports_are_taken() -> None:

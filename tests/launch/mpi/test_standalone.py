@@ -181,7 +181,8 @@ def test_a_process_of_a_rank_is_known_by_its_run(mpirun: Mpirun, host: StandInHo
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as job:
         assert job.stdout is not None
         pid = job.stdout.readline().strip()
-        found = [holder for holder in device_holders.holders([0], Site(environ)) if str(holder.pid) == pid]
+        holders, _ = device_holders.holders([0], Site(environ))
+        found = [holder for holder in holders if str(holder.pid) == pid]
         job.terminate()
 
     assert [holder.run for holder in found] == [str(Path("log/latest").resolve())]
