@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 8
 #: Seconds without data after which a host that was asked for the end of its logs counts as lost.
 _SILENCE_SECONDS = 60.0
+#: Bytes of logs that have an end, bytes per second and seconds: a host that sends more, or slower, is left.
+_MOST_BYTES, _SLOWEST, _LONGEST = 1 << 30, 1 << 15, 3600.0
+#: Seconds between two reads that count as the host's; the rest is that of who reads the output.
+_MOST_BETWEEN = 1.0
 #: Seconds for ssh to exit after the end of its output.
 _EXIT_SECONDS = 5.0
 #: Reads of the messages at a time: a pipe holds up to a megabyte.
@@ -65,6 +69,8 @@ class RemoteLogs:
             silence: Seconds without data after which the end of the logs is not awaited any longer.
         """
         self._silence, self._heard = silence, 0.0
+        # Since the end of the logs was requested: bytes, seconds, and when the last read was.
+        self._sent, self._spent, self._looked = 0, 0.0, 0.0
         self._labels, self._label = labels, f"[{host}] ".encode()
         self.ended = False
         self.error: InputError | None = None
@@ -89,22 +95,46 @@ class RemoteLogs:
         """Return the data received so far, possibly ""; ``last`` requests the end of the output."""
         if last and not self._input.closed:
             self._input.close()
-            self._heard = time.monotonic()
+            self._heard = self._looked = time.monotonic()
         if self.ended:
             return b""
         self._read_errors()
         try:
             data = os.read(self._output.fileno(), _BLOCK)
         except BlockingIOError:
-            if last and time.monotonic() - self._heard > self._silence:
-                self.ended, message = True, f"its logs have no end after {self._silence:.0f} s without data"
-                self.error = self._failure(message)
+            if last:
+                self._check_limits()
             return b""
         self._heard = time.monotonic()
         self.received += len(data)
+        if last:
+            self._sent += len(data)
+            self._check_limits()
+        return self._lines(data)
+
+    def _check_limits(self) -> None:
+        """End the reading of a host that goes on without an end.
+
+        The output may wait for its reader, a pager, meanwhile: what the host has sent is in the pipe then.
+        """
+        now = time.monotonic()
+        self._spent += min(now - self._looked, _MOST_BETWEEN)
+        self._looked = now
+        if now - self._heard > self._silence:
+            message = f"its logs have no end after {self._silence:.0f} s without data"
+        elif self._sent > _MOST_BYTES:
+            message = f"its logs have more than {_MOST_BYTES >> 20} MiB: the rest was not read"
+        elif self._spent > min(self._silence + self._sent / _SLOWEST, _LONGEST):
+            message = f"its logs have no end after {self._spent:.0f} s and {self._sent} bytes"
+        else:
+            return
+        self.ended, self.error = True, self._failure(message)
+
+    def _lines(self, data: bytes) -> bytes:
+        """Return the whole lines of what was received, with labels; "" of ``data`` is the end."""
         if not data:
             self._await_exit()
-        is_end = not data
+        is_end = not data or self.ended
         data = self._rest + data
         cut = data.rfind(b"\n") + 1
         if is_end or len(data) - cut > _LONGEST_LINE:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.runs import own_runs
+from hccl_tools.runs import own_runs, remote
 from hccl_tools.runs.remote import RemoteLogs
 from tests.support.jobs import eventually
 
@@ -72,6 +74,57 @@ def test_a_far_side_that_does_not_end_is_named_and_left() -> None:
     assert shown == b"one\n"
     assert logs.error is not None
     assert logs.error.message.startswith("host-b: its logs have no end")
+
+
+@pytest.mark.parametrize(
+    ("program", "limits", "message"),
+    [
+        ("import sys\nwhile True: sys.stdout.write('x' * 999 + chr(10))", {"_MOST_BYTES": 1 << 20},
+         "its logs have more than 1 MiB: the rest was not read"),
+        ("import time\nwhile True: print('x', end='', flush=True); time.sleep(0.01)", {},
+         "its logs have no end after 1 s and "),
+        ("import time\nwhile True: print('x' * 9999, flush=True); time.sleep(0.01)", {"_LONGEST": 0.5},
+         "its logs have no end after "),
+    ],
+    ids=["flood", "drip", "slow"],
+)  # fmt: skip
+def test_a_far_side_that_sends_without_an_end_is_named_and_left(
+    monkeypatch: pytest.MonkeyPatch, program: str, limits: dict[str, float], message: str
+) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(remote, name, value)
+    logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run", silence=0.5)
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        while data := logs.read(last=True):
+            shown.extend(data)
+        return logs.ended
+
+    assert eventually(has_ended)
+    logs.close()
+    assert shown.startswith(b"x")
+    assert len(shown) < 2 << 20
+    assert logs.error is not None
+    assert logs.error.message.startswith(f"host-b: {message}")
+
+
+def test_a_reader_that_pauses_is_not_held_against_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pager takes the output when its user goes on: a host that has sent all the time is not slow."""
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    logs = RemoteLogs("host-b", ["head", "-c", "1000000", "/dev/zero"], "/log/run", silence=0.5)
+
+    shown = received = 0
+    while not logs.ended:
+        shown += len(logs.read(last=True))
+        if logs.received > received:
+            received = logs.received
+            select.select([logs._output], [], [], 5)
+            now += 600
+
+    logs.close()
+    assert (logs.error, shown) == (None, 1_000_000)
 
 
 def test_the_far_side_ends_with_its_input_and_shows_what_is_left(tmp_path: Path) -> None:
