@@ -19,7 +19,7 @@ from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
-from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import those_of_this_host
 from hccl_tools.launch import engines
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
@@ -124,7 +124,8 @@ def survey(
     queries: list[Connection] = []
     with selectors.DefaultSelector() as selector:
         tasks = (SurveyTask(host, places[host], request, left(), over_mpi=False) for host in hosts)
-        opening = (_query(task, program, selector, options) for task in tasks)
+        here = frozenset() if options.via else those_of_this_host(hosts)
+        opening = (_query(task, program, selector, options, is_here=task.host in here) for task in tasks)
         try:
             serve(opening, queries, selector, counts=lambda one: not one.ended, until=until)
         finally:
@@ -138,9 +139,14 @@ def survey(
 
 
 def _query(
-    task: SurveyTask, program: Archive, selector: selectors.BaseSelector, options: GatherOptions
+    task: SurveyTask,
+    program: Archive,
+    selector: selectors.BaseSelector,
+    options: GatherOptions,
+    *,
+    is_here: bool,
 ) -> _Query:
-    argv, python = _way(task.host, options)
+    argv, python = _way(task.host, options, is_here=is_here)
     return _Query(
         task.host, argv, selector,
         line=archive.start_line(python, task.seconds),
@@ -149,11 +155,11 @@ def _query(
     )  # fmt: skip
 
 
-def _way(host: str, options: GatherOptions) -> tuple[list[str], str]:
+def _way(host: str, options: GatherOptions, *, is_here: bool) -> tuple[list[str], str]:
     """Return the command line that starts a shell on a host, and the Python there."""
     if options.via:
         return [*command(options.via, host), "sh"], "python3"
-    if is_this_host(host):
+    if is_here:
         return ["/bin/sh"], sys.executable
     return engines.get(str(options.engine)).on_host(host, ["sh"], options.reach), "python3"
 

@@ -55,6 +55,16 @@ def is_this_host(name: str) -> bool:
         return False
 
 
+def those_of_this_host(names: Iterable[str]) -> frozenset[str]:
+    """Return the host names and addresses that refer to this host; names are looked up at the same time."""
+    from hccl_tools.programs import resolving  # noqa: PLC0415  (a shim asks for one name at most)
+
+    names = frozenset(names)
+    own = names & {"localhost", os.uname().nodename}
+    found = resolving.looked_up(names - own)
+    return own | {name for name, answers in found.items() if any(map(is_local, answers))}
+
+
 def looked_up(name: str) -> str:
     """Return the first IPv4 address of a host name.
 

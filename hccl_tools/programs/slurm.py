@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.programs import resolving
 from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[st
     want = f"but the table has {count(len(hosts), 'server')}"
     if len(allocated) < len(hosts):
         raise LaunchError(f"{have}, {want}", hint=f"salloc -N {len(hosts)}, or --nodes in the batch script")
-    found = {host: node for node in allocated for host in hosts if _is(node, host)}
+    found = _nodes_by_host(allocated, hosts)
     if unknown := [host for host in hosts if host not in found]:
         raise LaunchError(
             f'{have}, {want}, and no node has the name or address "{unknown[0]}"',
@@ -79,10 +79,13 @@ def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _is(node: str, host: str) -> bool:
-    if node in {host, host.partition(".")[0]}:
-        return True
-    try:
-        return socket.gethostbyname(node) == host
-    except (OSError, UnicodeError):
-        return False
+def _nodes_by_host(nodes: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
+    """Return the node of each host, by its name or else its address; each node is looked up once."""
+    known = frozenset(nodes)
+    found = {host: name for host in hosts for name in (host.partition(".")[0], host) if name in known}
+    if len(found) < len(frozenset(hosts)):
+        named = frozenset(found.values())
+        addresses = resolving.looked_up(node for node in nodes if node not in named)
+        of_address = {address: node for node in nodes for address in addresses.get(node, ())}
+        found = {host: of_address[host] for host in hosts if host in of_address} | found
+    return found

@@ -35,7 +35,7 @@ _PARTS = {
     "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
     "screen whole_number",
     "processes": "__init__ procfs",
-    "programs": "__init__ environment lookup",
+    "programs": "__init__ environment lookup resolving",
     "table": "__init__ addresses format_names product_names products",
     "variables": "__init__ readings rows",
 }

@@ -42,3 +42,19 @@ def test_nodes_of_the_hosts_of_a_job(
 def test_allocations_that_do_not_fit(hosts: list[str], message: str) -> None:
     with pytest.raises(LaunchError, match=message):
         slurm.nodes_of_hosts(hosts, TWO)
+
+
+def test_each_node_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def look_up(name: str, *_: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        asked.append(name)
+        return [(2, 1, 6, "", (name if name[0].isdigit() else f"10.0.0.{name[1:]}", 0))]
+
+    monkeypatch.setattr("_socket.getaddrinfo", look_up)
+    hosts = [f"10.0.0.{number}" for number in range(40, 0, -1)]
+
+    found = slurm.nodes_of_hosts(hosts, {"SLURM_JOB_NODELIST": "n[1-50]"})
+
+    assert found == tuple(f"n{number}" for number in range(40, 0, -1))
+    assert len(asked) == 50

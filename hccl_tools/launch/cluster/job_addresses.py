@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from hccl_tools.host.local_addresses import is_local
+from hccl_tools.programs import resolving
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
@@ -20,13 +21,7 @@ _LOOPBACK = "127.0.0.1"
 
 def resolved(hosts: Iterable[str]) -> set[str]:
     """Return the addresses of host names; a name that cannot be resolved has none."""
-    found: set[str] = set()
-    for host in hosts:
-        try:
-            found |= {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
-        except (OSError, UnicodeError):  # noqa: PERF203  (each name can fail)
-            continue
-    return found
+    return {address for answers in resolving.looked_up(hosts).values() for address in answers}
 
 
 def of_table(table: RankTable | None) -> set[str]:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster.credentials import version_conflict
-from hccl_tools.launch.cluster.job_addresses import resolved
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.notation.named_lines import OURS
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
+from hccl_tools.programs import resolving
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names
 from hccl_tools.runs.ends import NOT_REPORTED, NOT_STARTED
@@ -220,7 +220,8 @@ def ranks_text(ranks: Sequence[int]) -> str:
 def server_at(plan: Plan, address: str) -> int:
     """Return the index of the server with an address, -1 if there is none."""
     servers = {process.host: process.server_index for process in plan.ranks}
-    return next((index for host, index in servers.items() if address in resolved([host])), -1)
+    found = resolving.looked_up(servers)
+    return next((index for host, index in servers.items() if address in found.get(host, ())), -1)
 
 
 def rank_end(plan: Plan, reported: RankExit) -> RankEnd:

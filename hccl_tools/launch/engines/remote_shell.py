@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
-from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import those_of_this_host
 from hccl_tools.notation.named_lines import MOST_SAID, NamedLines
 from hccl_tools.programs import ssh
 from hccl_tools.remote.connection import READY, Connection, serve
@@ -92,10 +92,11 @@ def _write(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _argv(host: str, over_ssh: str) -> list[str]:
-    """Return the command line that starts the bootstrap on a host."""
+def _argvs(hosts: Sequence[str], over_ssh: str) -> dict[str, list[str]]:
+    """Return the command lines that start the bootstrap, by host."""
     command = [sys.executable, "-c", own_python.without_current_folder(_BOOTSTRAP)]
-    return command if is_this_host(host) else ssh.on_host(over_ssh.split(), host, command)
+    here = those_of_this_host(hosts)
+    return {host: command if host in here else ssh.on_host(over_ssh.split(), host, command) for host in hosts}
 
 
 def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> bytes:
@@ -150,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = {name: os.environ[name] for name in options.export.split(",") if name in os.environ}
     hosts = options.hosts.split(",")
     shown = hosts if options.shown is None else options.shown.split(",")
-    argvs = {host: _argv(host, options.ssh) for host in hosts}
-    return run(argvs, _job(options.command, options.dir, environment), frozenset(shown))
+    return run(_argvs(hosts, options.ssh), _job(options.command, options.dir, environment), frozenset(shown))
 
 
 if __name__ == "__main__":

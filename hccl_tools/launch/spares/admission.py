@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.document.document import Document
 from hccl_tools.launch.spares.replacement import Spares, add_way, line
+from hccl_tools.programs import resolving
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names
 
@@ -72,13 +71,14 @@ def admitted(
         LaunchError: Too few sound spares are left that fit.
     """
     found = faults(findings, len(asked))
-    sound = [one for one in request.spares if _named(one.way, asked) not in found.stops]
-    left_out = [one for one in request.spares if one not in sound]
-    sound.sort(key=lambda one: _named(one.way, asked) in found.may_stop)
-    spares = Spares(request._replace(spares=tuple(sound)), loaded.product)
     reached = dict(loaded.reached)
     ways = [reached.get(one.address, one.address) for one in loaded.table.servers]
-    hosts = {index: _named(way, asked) for index, way in enumerate(ways)}
+    called = _asked_names([*ways, *(one.way for one in request.spares)], asked)
+    sound = [one for one in request.spares if called[one.way] not in found.stops]
+    left_out = [one for one in request.spares if one not in sound]
+    sound.sort(key=lambda one: called[one.way] in found.may_stop)
+    spares = Spares(request._replace(spares=tuple(sound)), loaded.product)
+    hosts = {index: called[way] for index, way in enumerate(ways)}
     sick = {index: found.stops[host] for index, host in hosts.items() if host in found.stops}
     if len(sick) > len(spares.left):
         raise spares.too_few([loaded.table.servers[index].address for index in sick])
@@ -89,14 +89,12 @@ def admitted(
         facts.append({"restart": 0, **changed, "finding": _shown(finding)})
     doubtful = {index: found.may_stop[host] for index, host in hosts.items() if host in found.may_stop}
     for index, finding in doubtful.items():
-        spares.left = [one for one in spares.left if _named(one.way, asked) not in found.may_stop]
+        spares.left = [one for one in spares.left if called[one.way] not in found.may_stop]
         if index not in sick and spares.left:
             data, spare, changed = spares.replace(data, index, loaded.table.servers[index].address, news)
             add_way(reached, loaded.table.servers[index].address, spare)
             facts.append({"restart": 0, **changed, "finding": _shown(finding)})
-    lines = [
-        f"spare {one.label} is left out: {found.stops[_named(one.way, asked)].message}" for one in left_out
-    ]
+    lines = [f"spare {one.label} is left out: {found.stops[called[one.way]].message}" for one in left_out]
     lines += [*news, *(f"{line(one)}: {one['finding']['message']}" for one in facts)]
     used = {one["spare"] for one in facts}
     left = tuple(one for one in request.spares if one in sound and one.name not in used)
@@ -118,15 +116,13 @@ def table_in(data: bytes) -> RankTable:
     return formats.read(Document.parse(data, names.TABLE).value)
 
 
-def _named(host: str, asked: Sequence[str]) -> str:
-    """Return the name under which a host was asked: in an allocation of Slurm, that of its node."""
-    if host in asked:
-        return host
-    own = _addresses(host)
-    return next((one for one in asked if own & _addresses(one)), host)
-
-
-def _addresses(host: str) -> set[str]:
-    with suppress(OSError, UnicodeError):
-        return {str(place[0]) for *_, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)}
-    return set()
+def _asked_names(hosts: Iterable[str], asked: Sequence[str]) -> dict[str, str]:
+    """Return the names under which hosts were asked: in an allocation of Slurm, those of its nodes."""
+    found = {host: host for host in hosts}
+    others = found.keys() - set(asked)
+    if others:
+        addresses = resolving.looked_up([*others, *asked])
+        names = {address: name for name in reversed(asked) for address in addresses.get(name, ())}
+        for host in others:
+            found[host] = next((names[one] for one in addresses.get(host, ()) if one in names), host)
+    return found

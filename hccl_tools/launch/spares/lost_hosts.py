@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
-from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import is_this_host, those_of_this_host
 from hccl_tools.launch.cluster.missing_hosts import HostProbe
 from hccl_tools.version import __version__
 
@@ -83,7 +83,8 @@ def _is_loss(outcome: Outcome) -> bool:
 
 def _unusable(plan: Plan, hosts: Mapping[int, str]) -> dict[int, str]:
     """Return the servers whose host does not run hccl-tools, with the reason: "" if it runs no command."""
-    asked = [(server, host) for server, host in hosts.items() if not is_this_host(plan.way_to(host))]
+    here = those_of_this_host(map(plan.way_to, hosts.values()))
+    asked = [(server, host) for server, host in hosts.items() if plan.way_to(host) not in here]
     found: dict[int, str] = {}
     for first in range(0, len(asked), _MOST_PROBES):
         probes = {
