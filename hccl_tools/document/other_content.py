@@ -57,6 +57,7 @@ _FROM_YAML = (
     "python3 -I -c 'import json, sys, yaml; "
     "json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout, indent=4)'"
 )
+_ALIAS = re.compile(r"[\s:,\[{-]\*[^\s*,\[\]{}]")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 #: A line with its number: a file name before it, and a tab, colon, blank or bar after it.
 _NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d{1,9})(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
@@ -366,7 +367,8 @@ def _addresses(head: _Head) -> OtherContent | None:
 def _lfs(head: _Head) -> OtherContent | None:
     if not head.lines[0].startswith("version https://git-lfs"):
         return None
-    return _other("a pointer of Git LFS", "fetch the file itself: git lfs pull")
+    # No `git lfs pull`: the author of an unpacked archive has chosen what its .git/config runs.
+    return _other("a pointer of Git LFS", "fetch the file itself from its repository")
 
 
 def _host_list(head: _Head) -> OtherContent | None:
@@ -398,6 +400,8 @@ def _yaml(head: _Head) -> OtherContent | None:
     if not _YAML_TABLE.search(head.text):
         return _other("a YAML file")
     hint = f"convert it to JSON: {_FROM_YAML} < {FILES}"
+    if _ALIAS.search(head.whole):  # Aliases of aliases stand for a text of any length.
+        hint = "convert it to JSON, with the values in the places of its aliases (*NAME)"
     return OtherContent("this is a rank table in YAML; HCCL reads only JSON", hint)
 
 

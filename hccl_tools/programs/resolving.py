@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Seconds for all names: the names of a job are looked up in milliseconds.
 SECONDS = 20.0
 #: Names that are looked up at the same time.
-_AT_ONCE = 64
+_AT_ONCE = 256
 
 
 def looked_up(names: Iterable[str], seconds: float = SECONDS) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
@@ -53,7 +54,7 @@ def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[st
     want = f"but the table has {count(len(hosts), 'server')}"
     if len(allocated) < len(hosts):
         raise LaunchError(f"{have}, {want}", hint=f"salloc -N {len(hosts)}, or --nodes in the batch script")
-    found = _nodes_by_host(allocated, hosts)
+    found = _nodes_by_host(allocated, tuple(hosts))
     if unknown := [host for host in hosts if host not in found]:
         raise LaunchError(
             f'{have}, {want}, and no node has the name or address "{unknown[0]}"',
@@ -79,7 +80,8 @@ def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _nodes_by_host(nodes: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
+@cache
+def _nodes_by_host(nodes: tuple[str, ...], hosts: tuple[str, ...]) -> dict[str, str]:
     """Return the node of each host, by its name or else its address; each node is looked up once."""
     known = frozenset(nodes)
     found = {host: name for host in hosts for name in (host.partition(".")[0], host) if name in known}

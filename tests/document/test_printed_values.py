@@ -194,4 +194,17 @@ def test_a_pointer_of_git_lfs_is_named() -> None:
     message, hint = said("version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 2918\n")
 
     assert message == "this is a pointer of Git LFS, not a rank table"
-    assert hint == "fetch the file itself: git lfs pull"
+    assert hint == "fetch the file itself from its repository"
+
+
+@pytest.mark.parametrize("item", ["*a", "[*a, *a]", "{x: *a}"])
+def test_a_table_with_aliases_gets_no_command(item: str) -> None:
+    """Aliases of aliases stand for a text without an end."""
+    yaml = f"server_count: '1'\nserver_list:\n- &a {{server_id: h}}\n- {item}\n"
+    usual = "server_count: '1'\nserver_list:\n- {server_id: 'a*b'}\n"
+
+    message, hint = said(yaml)
+
+    assert message == "this is a rank table in YAML; HCCL reads only JSON"
+    assert hint == "convert it to JSON, with the values in the places of its aliases (*NAME)"
+    assert "yaml.load" in (said(usual)[1] or "")

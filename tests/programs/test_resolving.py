@@ -53,7 +53,7 @@ def test_a_name_server_that_does_not_answer_does_not_block(monkeypatch: pytest.M
     assert time.monotonic() - began < 10
     end.set()
     time.sleep(0.1)
-    assert len(asked) < 100  # The threads do not go on with the others.
+    assert len(asked) < 300  # The threads do not go on with the others.
 
 
 def test_the_names_and_addresses_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
