@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, TableError
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
 
@@ -22,6 +23,9 @@ _ANNOTATION_LIMIT = 262_144
 
 #: So that no command is folded: kubectl reads a folded line, but a user cannot copy it.
 _WIDTH = 1 << 20
+
+#: What YAML takes for a line break as well: NEL, LS and PS.
+_OTHER_BREAKS = frozenset("\x85\u2028\u2029")
 
 
 class ConfigMapText(NamedTuple):
@@ -90,10 +94,12 @@ def text(objects: Iterable[dict[str, Any]], comments: Sequence[str] = ()) -> str
 
     def string(dumper: Any, value: str) -> Any:
         style = "|" if "\n" in value else None
+        if not _OTHER_BREAKS.isdisjoint(value):  # Other styles fold them into blanks or line feeds.
+            style = '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, string)
     documents = (
         yaml.dump(one, Dumper=Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True) for one in objects
     )
-    return "".join(f"# {line}\n" for line in comments) + "---\n".join(documents)
+    return "".join(f"# {escaped(line)}\n" for line in comments) + "---\n".join(documents)
