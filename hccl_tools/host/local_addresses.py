@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from hccl_tools.programs import resolving
 from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, is_set, packed
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def is_this_host(name: str) -> bool:
 
 def those_of_this_host(names: Iterable[str]) -> frozenset[str]:
     """Return the host names and addresses that refer to this host; names are looked up at the same time."""
-    from hccl_tools.programs import resolving  # noqa: PLC0415  (a shim asks for one name at most)
-
     names = frozenset(names)
     own = names & {"localhost", os.uname().nodename}
     found = resolving.looked_up(names - own)

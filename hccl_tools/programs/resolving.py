@@ -36,7 +36,7 @@ def looked_up(names: Iterable[str], seconds: float = SECONDS) -> dict[str, tuple
 
 
 def _look_up_all(waiting: deque[str], found: dict[str, tuple[str, ...]], seconds: float) -> None:
-    import threading  # noqa: PLC0415  (tables usually have addresses)
+    import threading  # noqa: PLC0415  (1 ms; most tables have addresses)
 
     def work() -> None:
         while waiting:
