@@ -7,8 +7,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from hccl_tools.table.addresses import packed
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -26,7 +24,7 @@ def looked_up(names: Iterable[str], seconds: float = SECONDS) -> dict[str, tuple
     found: dict[str, tuple[str, ...]] = {}
     waiting: deque[str] = deque()
     for name in dict.fromkeys(names):
-        if packed(name) is None:
+        if not _is_address(name):
             waiting.append(name)
         else:  # No server is asked for it.
             _look_up(name, found)
@@ -62,3 +60,11 @@ def _look_up(name: str, found: dict[str, tuple[str, ...]]) -> None:
         found[name] = ()
     else:
         found[name] = tuple(dict.fromkeys(str(one[4][0]) for one in answers))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        _socket.inet_pton(_socket.AF_INET6 if ":" in name else _socket.AF_INET, name)
+    except (OSError, ValueError):
+        return False
+    return True
