@@ -104,7 +104,12 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
         return Doubt("", "wait: the program that writes the table adds the other servers before the status")
     if found := strays.servers(subject):
         return _elsewhere(subject, stated, right, found)
-    both = f"add the missing server, or, if none is missing, {right}"
+    missing = (
+        "server"
+        if stated - len(subject.table.servers) == 1
+        else f"{stated - len(subject.table.servers)} servers"
+    )
+    both = f"add the missing {missing}, or, if none is missing, {right}"
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):

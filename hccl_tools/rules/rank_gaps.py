@@ -50,16 +50,21 @@ def findings(subject: Subject) -> Iterator[Finding]:
             yield rank_devices.gap(subject, copied, absent_phrase(subject))
         return
     if start > 0:
-        other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
-        hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
+        right = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}"
+        hint = _with_lost_server(subject, right)
+        if start > 1 and hint == right:  # Else the count says that some are missing.
+            hint = f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, {right}"
         lost, lacking = lost_devices(subject), absent_ranks(subject)
         if lost is not None and len(lost.rows) == len(lacking):
-            hint = f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
+            hint = _with_lost_server(
+                subject,
+                f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}",
+            )
         begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
         yield Finding(
             f"{absent_phrase(subject)}: the ranks {begin}",
             subject.device_path(numbers.index(max(size, start)), "rank_id"),
-            _with_lost_server(subject, hint),
+            hint,
         )
         return
     absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)

@@ -1,0 +1,55 @@
+"""Remedies that are right only under a condition state it, and several places of one cause are one finding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+
+def found(value: Any, product: str) -> list[tuple[str, str, str]]:
+    return [(one.rule.id, one.message, one.hint or "") for one in validate(value, product=product).findings]
+
+
+@pytest.mark.parametrize("start", [8, 16, 32])
+def test_ranks_of_a_second_half_are_numbered_again_only_if_the_first_is_not_lost(start: int) -> None:
+    value = table("1.0", 2, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["rank_id"] = str(int(device["rank_id"]) + start)
+
+    ((rule, _, hint),) = found(value, "a2")
+
+    assert rule == "HCC202"
+    assert hint == (
+        f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, number the ranks 0 to 15: "
+        f"each rank id is too high by {start}"
+    )
+
+
+@pytest.mark.parametrize("text", ["NA", "", "N/A", "unknown"])
+@pytest.mark.parametrize("servers", [1, 2, 4])
+def test_super_device_ids_that_are_no_numbers_are_one_finding(text: str, servers: int) -> None:
+    value = table("1.2", servers, 8)
+    for device in value["server_list"][-1]["device"]:
+        device["super_device_id"] = text
+    findings = validate(value, product="a3").findings
+
+    assert {one.rule.id for one in findings} == {"HCC526"}
+    assert len({one.alike for one in findings}) == 1
+    assert all(
+        one.alike is not None and one.alike[0] == f'super_device_id "{text}" is not a number'
+        for one in findings
+    )
+
+
+def test_super_device_ids_with_different_texts_are_one_finding() -> None:
+    value = table("1.2", 2, 8)
+    for device in value["server_list"][-1]["device"]:
+        device["super_device_id"] = f"x{device['device_id']}y"
+    findings = validate(value, product="a3").findings
+
+    assert {one.alike and one.alike[0] for one in findings} == {"super_device_ids are not numbers"}
