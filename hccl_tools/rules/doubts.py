@@ -358,6 +358,13 @@ def _lost_entries(subject: Subject, stated: int, lost: LostDevices, gap: str) ->
     )
 
 
+def _of_number(counts: dict[str, tuple[int | None, int]], noun: str) -> str:
+    """Return the missing instances or devices of a group."""
+    stated, actual = counts[f"{noun}_count"]
+    number = (stated or 0) - actual
+    return f"{number} {noun}s" if number > 1 else noun
+
+
 def on_group(
     subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]], key: str
 ) -> Doubt | None:
@@ -371,7 +378,7 @@ def on_group(
     right = f'write "{key}": "{actual}"'
     lower = [one for one, (stated, number) in counts.items() if stated is not None and stated > number]
     lost = "instance" if key == "instance_count" or len(lower) == len(counts) else "device"
-    both = f"add the missing {lost}, or, if none is missing, {right}"
+    both = f"add the missing {_of_number(counts, lost)}, or, if none is missing, {right}"
     if is_waiting(subject) and lower:
         return Doubt("", "wait: the program that writes the table adds the other instances before the status")
     if (unfilled := unfilled_placeholder(subject)) is not None:

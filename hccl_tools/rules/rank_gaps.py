@@ -140,9 +140,12 @@ def _with_lost_server(subject: Subject, right: str) -> str:
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:
         return right
-    lost = rank_list(absent_ranks(subject))
+    lost, missing = (
+        rank_list(absent_ranks(subject)),
+        "server" if number - servers == 1 else f"{number - servers} servers",
+    )
     return (
-        f'server_count is "{stated}", so add the missing server with {lost}; '
+        f'server_count is "{stated}", so add the missing {missing} with {lost}; '
         f'if none is missing, write "server_count": "{servers}" and {right}'
     )
 

@@ -53,3 +53,23 @@ def test_super_device_ids_with_different_texts_are_one_finding() -> None:
     findings = validate(value, product="a3").findings
 
     assert {one.alike and one.alike[0] for one in findings} == {"super_device_ids are not numbers"}
+
+
+@pytest.mark.parametrize("servers", [2, 4])
+@pytest.mark.parametrize("device", [0, 5, 7])
+def test_a_device_that_the_product_requires_is_not_counted_out(servers: int, device: int) -> None:
+    value = table("group_list", servers, 8)
+    del value["group_list"][0]["instance_list"][-1]["devices"][device]
+
+    assert [rule for rule, _, _ in found(value, "910a")] == ["HCC306"]
+    assert "HCC512" in [rule for rule, _, _ in found(value, "a2")]
+
+
+@pytest.mark.parametrize(("stated", "missing"), [("3", "server"), ("4", "2 servers"), ("64", "62 servers")])
+def test_the_number_of_missing_servers_is_named(stated: str, missing: str) -> None:
+    value = table("1.0", 2, 8)
+    value["server_count"] = stated
+
+    ((_, _, hint),) = found(value, "a2")
+
+    assert hint == f'add the missing {missing}, or, if none is missing, write "server_count": "2"'

@@ -18,7 +18,7 @@ from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
 from hccl_tools.notation.hint import FILES, file_here, unused, with_places
-from hccl_tools.notation.phrases import and_more, count, named, operand
+from hccl_tools.notation.phrases import and_more, count, listed_parts, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
@@ -249,7 +249,7 @@ def _beside_data(value: dict[str, Any], table: str) -> Explanation:
         table,
         *(key for key, one in value.items() if isinstance(one, str) and key not in {*_OWN, table}),
     ]
-    keys = and_more([f'"{escaped(key)}"' for key in moved])
+    keys = listed_parts([f'"{escaped(key)}"' for key in moved])
     is_one = len(moved) == 1
     noun, verb, them = ("key", "is", "it") if is_one else ("keys", "are", "them")
     return Explanation(
