@@ -66,6 +66,14 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
         for key, count in actual.items():
             if key == "device_count" and _is_whole_count(subject, group, counts[key][0]):
                 continue  # HCC306 reports the instances that lack devices.
+            stated = counts[key][0]
+            if (
+                key == "device_count"
+                and stated is not None
+                and stated < count
+                and doubts.counts_each_once(subject, group, stated)
+            ):
+                continue  # Another rule reports the entry that is listed twice.
             why = partial(_on_group, subject, group, counts, key)
             yield from _count(texts[key], count, ("group_list", index, key), why)
 

@@ -55,6 +55,8 @@ def findings(subject: Subject) -> Iterator[Finding]:
         if start > 1 and hint == right:  # Else the count says that some are missing.
             hint = f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, {right}"
         lost, lacking = lost_devices(subject), absent_ranks(subject)
+        if _are_required(subject, lost):
+            return  # HCC306 names the device with its rank.
         if lost is not None and len(lost.rows) == len(lacking):
             hint = _with_lost_server(
                 subject,
@@ -67,6 +69,8 @@ def findings(subject: Subject) -> Iterator[Finding]:
             hint,
         )
         return
+    if _are_required(subject, lost_devices(subject)):
+        return  # HCC306 names the device with its rank.
     absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)
     for row, number in enumerate(numbers):
         if number is not None and size <= number <= UINT32_MAX:
@@ -111,6 +115,15 @@ def _gap_hint(subject: Subject) -> str:
     elif len(subject.table.servers) > 1 and (own := rank_devices.new_ranks(subject)):
         hint = f"{hint}, in the order that they have: {own}"
     return _with_lost_server(subject, hint)
+
+
+def _are_required(subject: Subject, lost: LostDevices | None) -> bool:
+    """Return whether the only rank that is absent is that of a device that the product requires, which HCC306 names."""
+    if lost is None or not subject.product.even_servers or move_hint(subject, lost.rows) is not None:
+        return False
+    sizes = [len(server.rows) for server in subject.table.servers]
+    is_usual = 2 * sizes.count(max(sizes)) >= len(sizes) > sizes.count(max(sizes))
+    return is_usual and len(lost.rows) == len(absent_ranks(subject)) == 1
 
 
 def _of_replacement(subject: Subject, absent: Sequence[int]) -> str:

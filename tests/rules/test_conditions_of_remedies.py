@@ -73,3 +73,22 @@ def test_the_number_of_missing_servers_is_named(stated: str, missing: str) -> No
     ((_, _, hint),) = found(value, "a2")
 
     assert hint == f'add the missing {missing}, or, if none is missing, write "server_count": "2"'
+
+
+@pytest.mark.parametrize("servers", [2, 3, 8])
+@pytest.mark.parametrize("device", [1, 3, 7])
+def test_a_device_that_the_product_requires_is_one_finding(servers: int, device: int) -> None:
+    value = table("1.0", servers, 8)
+    del value["server_list"][1]["device"][device]
+
+    rules = [rule for rule, _, _ in found(value, "910a")]
+
+    assert "HCC306" in rules
+    assert "HCC202" not in rules
+
+
+def test_the_entries_of_one_server_twice_are_one_finding() -> None:
+    value = table("1.2", 1, 16)
+    value["server_list"].append(value["server_list"][0])
+
+    assert [rule for rule, _, _ in found(value, "a3")] == ["HCC503"]
