@@ -28,6 +28,8 @@ _INTERVAL = 0.005
 OUTPUT = "launch.log"
 #: Bytes that are read of it.
 _LARGEST_OUTPUT = 1 << 28
+#: It has what the ranks write to the terminal: readable by its user alone, as their logs.
+_MODE = 0o600
 
 
 def launch_command(arguments: Sequence[str]) -> list[str]:
@@ -53,6 +55,7 @@ def run(
         run_files.opened(str(log_dir)) as folder,
         os.fdopen(folder.open_append(OUTPUT), "ab") as output,
     ):
+        os.fchmod(output.fileno(), _MODE)
         process = subprocess.Popen(
             launch_command(arguments),
             stdin=subprocess.DEVNULL,

@@ -117,6 +117,17 @@ def test_the_time_between_two_lines(command_line: CommandLine, work: str) -> Non
 
 
 @pytest.mark.slow
+def test_the_output_of_a_launch_is_readable_by_its_user_alone(command_line: CommandLine, work: str) -> None:
+    """It has what the ranks write, as their logs have it."""
+    done = command_line("scaling", "run", N, "1,2", *BETWEEN, "-f", "json", "--", *LAUNCH, work)
+
+    assert done.code == 0, done.err
+    outputs = [*Path().rglob("launch.log")]
+
+    assert {output.stat().st_mode & 0o777 for output in outputs} == {0o600}
+
+
+@pytest.mark.slow
 def test_throughput_and_a_metric_by_pattern(command_line: CommandLine, work: str) -> None:
     done = command_line(
         "scaling", "run", N, "1,2", "--throughput", "speed:", "--metric", r"^accuracy: (\S+)",
