@@ -1,4 +1,4 @@
-"""Remedies that are right only under a condition state it, and several places of one cause are one finding."""
+"""Remedies that are right only under a condition state it, and one cause is one finding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def test_ranks_of_a_second_half_are_numbered_again_only_if_the_first_is_not_lost
 
     assert rule == "HCC202"
     assert hint == (
-        f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, number the ranks 0 to 15: "
+        f"if the devices with ranks 0-{start - 1} were lost, add them; "
+        "only if the job uses no others, number the ranks 0 to 15: "
         f"each rank id is too high by {start}"
     )
 
@@ -92,3 +93,18 @@ def test_the_entries_of_one_server_twice_are_one_finding() -> None:
     value["server_list"].append(value["server_list"][0])
 
     assert [rule for rule, _, _ in found(value, "a3")] == ["HCC503"]
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+@pytest.mark.parametrize("copied", [[0], [2, 5], [*range(8)]])
+def test_addresses_of_another_node_are_one_finding(nodes: int, copied: list[int]) -> None:
+    value = table("2.0", nodes, 8)
+    assert found(value, "a5") == []
+    first, last = value["rank_list"][:8], value["rank_list"][-8:]
+    for device in copied:
+        last[device]["level_list"][0]["rank_addr_list"] = first[device]["level_list"][0]["rank_addr_list"]
+
+    ((rule, message, _),) = found(value, "a5")
+
+    assert rule == "HCC615"
+    assert "have the same addresses in layer 0" in message
