@@ -278,7 +278,8 @@ def _left_out(stop: Stop) -> Foreign | None:
         lines = f"line {entry.first}" if is_one else f"lines {entry.first}-{entry.last}"
         return Foreign(
             f"an entry is commented out: {lines}{shown}",
-            f"remove the signs of the comment from {lines} if the job uses the entry, else delete {'the line' if is_one else 'these lines'}",
+            f"remove the signs of the comment from {lines} if the job uses the entry, "
+            f"else delete {'the line' if is_one else 'these lines'}",
             entry.start,
         )
     if len(comments) < 2:
