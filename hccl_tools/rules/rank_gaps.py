@@ -49,28 +49,11 @@ def findings(subject: Subject) -> Iterator[Finding]:
         if not copied.repeats:  # Else HCC203 reports it.
             yield rank_devices.gap(subject, copied, absent_phrase(subject))
         return
-    if start > 0:
-        right = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}"
-        hint = _with_lost_server(subject, right)
-        if start > 1 and hint == right:  # Else the count says that some are missing.
-            hint = f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, {right}"
-        lost, lacking = lost_devices(subject), absent_ranks(subject)
-        if _are_required(subject, lost):
-            return  # HCC306 names the device with its rank.
-        if lost is not None and len(lost.rows) == len(lacking):
-            hint = _with_lost_server(
-                subject,
-                f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}",
-            )
-        begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
-        yield Finding(
-            f"{absent_phrase(subject)}: the ranks {begin}",
-            subject.device_path(numbers.index(max(size, start)), "rank_id"),
-            hint,
-        )
-        return
     if _are_required(subject, lost_devices(subject)):
         return  # HCC306 names the device with its rank.
+    if start > 0:
+        yield _high_start(subject, start)
+        return
     absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)
     for row, number in enumerate(numbers):
         if number is not None and size <= number <= UINT32_MAX:
@@ -81,6 +64,24 @@ def findings(subject: Subject) -> Iterator[Finding]:
                 alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
+
+
+def _high_start(subject: Subject, start: int) -> Finding:
+    """Return the finding on ranks that start above 0: they were numbered so, or devices were lost."""
+    numbers, size = subject.table.rank_numbers, len(subject.table)
+    right = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}"
+    hint = _with_lost_server(subject, right)
+    if start > 1 and hint == right:  # Else the count says that some are missing.
+        hint = f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, {right}"
+    lost, lacking = lost_devices(subject), absent_ranks(subject)
+    if lost is not None and len(lost.rows) == len(lacking):
+        hint = _with_lost_server(
+            subject,
+            f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}",
+        )
+    begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
+    path = subject.device_path(numbers.index(max(size, start)), "rank_id")
+    return Finding(f"{absent_phrase(subject)}: the ranks {begin}", path, hint)
 
 
 def _are_of(numbers: Sequence[int | None], declared: int) -> bool:
