@@ -24,8 +24,8 @@ def rows(folder: Path, table_format: str, runs: int) -> list[Row]:
     figures = alternate(
         [
             Contender("validate", ["hccl-tools", "validate", table]),
-            Contender("html", ["hccl-tools", "show", table, "-o", page]),
-            Contender("svg", ["hccl-tools", "show", table, "-o", picture]),
+            Contender("html", ["hccl-tools", "show", table, "-o", page, "--force"]),
+            Contender("svg", ["hccl-tools", "show", table, "-o", picture, "--force"]),
         ],
         runs,
     )

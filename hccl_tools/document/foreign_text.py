@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.document import commented_entries
 from hccl_tools.document.omissions import WORDS, WRITE_THEM, is_printed, marks
 from hccl_tools.document.one_edit import is_valid
 from hccl_tools.document.strict_parser import Reader
@@ -271,6 +272,16 @@ def _left_out(stop: Stop) -> Foreign | None:
                 WRITE_THEM,
                 found.start(),
             )
+    if (entry := commented_entries.find(stop.text, comments)) is not None:
+        shown = f", {entry.shown}" if entry.shown else ""
+        is_one = entry.first == entry.last
+        lines = f"line {entry.first}" if is_one else f"lines {entry.first}-{entry.last}"
+        return Foreign(
+            f"an entry is commented out: {lines}{shown}",
+            f"remove the signs of the comment from {lines} if the job uses the entry, "
+            f"else delete {'the line' if is_one else 'these lines'}",
+            entry.start,
+        )
     if len(comments) < 2:
         return None
     message = (

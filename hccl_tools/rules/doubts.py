@@ -104,7 +104,12 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
         return Doubt("", "wait: the program that writes the table adds the other servers before the status")
     if found := strays.servers(subject):
         return _elsewhere(subject, stated, right, found)
-    both = f"add the missing server, or, if none is missing, {right}"
+    missing = (
+        "server"
+        if stated - len(subject.table.servers) == 1
+        else f"{stated - len(subject.table.servers)} servers"
+    )
+    both = f"add the missing {missing}, or, if none is missing, {right}"
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):
@@ -353,6 +358,13 @@ def _lost_entries(subject: Subject, stated: int, lost: LostDevices, gap: str) ->
     )
 
 
+def _of_number(counts: dict[str, tuple[int | None, int]], noun: str) -> str:
+    """Return the missing instances or devices of a group."""
+    stated, actual = counts[f"{noun}_count"]
+    number = (stated or 0) - actual
+    return f"{number} {noun}s" if number > 1 else noun
+
+
 def on_group(
     subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]], key: str
 ) -> Doubt | None:
@@ -366,7 +378,7 @@ def on_group(
     right = f'write "{key}": "{actual}"'
     lower = [one for one, (stated, number) in counts.items() if stated is not None and stated > number]
     lost = "instance" if key == "instance_count" or len(lower) == len(counts) else "device"
-    both = f"add the missing {lost}, or, if none is missing, {right}"
+    both = f"add the missing {_of_number(counts, lost)}, or, if none is missing, {right}"
     if is_waiting(subject) and lower:
         return Doubt("", "wait: the program that writes the table adds the other instances before the status")
     if (unfilled := unfilled_placeholder(subject)) is not None:
@@ -385,13 +397,8 @@ def on_group(
             return Doubt(f"its instances have {shown} devices", both)
         if len(sizes) < 2 or sizes[0] not in _USUAL_SIZES:
             return Doubt("", both)
-    elif key == "device_count" and (again := _listed_again(subject, group)):
-        if counts[key][0] == actual - len(again):
-            device, server = again[0]
-            return Doubt(
-                f"device {device} of server {quoted(server)} is listed twice",
-                f"remove the surplus {'entry' if len(again) == 1 else 'entries'}; device_count is then right",
-            )
+    elif key == "device_count" and _listed_again(subject, group):
+        return None
     elif not lower and (pods := pods_again(subject).keys() & set(group.servers)):
         return _of_pods(subject, min(pods), key, right, counts)
     elif not lower and len({subject.table.servers[one].server_id for one in group.servers}) < len(sizes):
@@ -444,15 +451,19 @@ def _of_pods(
     return Doubt("two instances have one pod_name", f"{hint}, and {right}", related)
 
 
-def _listed_again(subject: Subject, group: Group) -> list[tuple[int, str]]:
-    """Return the devices of a group that their instance lists again, with the server_id."""
-    numbers, servers, found = subject.table.device_numbers, subject.table.servers, list[tuple[int, str]]()
+def counts_each_once(subject: Subject, group: Group, stated: int | None) -> bool:
+    """Return whether a device_count is right without the devices that their instance lists again."""
+    again = _listed_again(subject, group)
+    listed = sum(len(subject.table.servers[index].rows) for index in group.servers)
+    return again > 0 and stated == listed - again
+
+
+def _listed_again(subject: Subject, group: Group) -> int:
+    """Return the number of entries of a group with a device that their instance has before."""
+    numbers, found = subject.table.device_numbers, 0
     for index in group.servers:
-        seen = set[int]()
-        for number in (numbers[row] for row in servers[index].rows):
-            if number in seen and number is not None:
-                found.append((number, servers[index].server_id))
-            seen |= {number} if number is not None else set()
+        own = [number for row in subject.table.servers[index].rows if (number := numbers[row]) is not None]
+        found += len(own) - len({*own})
     return found
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: GROUP_NAME_MAX_LEN, in bytes.
 LONGEST_NAME = 127
-_MISSING_GROUP = 'add the missing group, or, if none is missing, write "group_count": "{}"'
+_MISSING_GROUP = 'add the missing {}, or, if none is missing, write "group_count": "{}"'
 
 
 @rule("HCC511", "group-count", "refused", source="topoinfo_ranktableStandard.cc:281-289, :421")
@@ -64,13 +64,34 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
             actual["device_count"] -= sum(len(table.servers[index].rows) for index in copied)
         counts = {key: (read_uint(text) if text else None, actual[key]) for key, text in texts.items()}
         for key, count in actual.items():
+            if key == "device_count" and _is_whole_count(subject, group, counts[key][0]):
+                continue  # HCC306 reports the instances that lack devices.
+            stated = counts[key][0]
+            if (
+                key == "device_count"
+                and stated is not None
+                and stated < count
+                and doubts.counts_each_once(subject, group, stated)
+            ):
+                continue  # Another rule reports the entry that is listed twice.
             why = partial(_on_group, subject, group, counts, key)
             yield from _count(texts[key], count, ("group_list", index, key), why)
 
 
+def _is_whole_count(subject: Subject, group: Group, stated: int | None) -> bool:
+    """Return whether a device_count is that of whole instances, of which some lack devices and the product requires all."""
+    if not subject.product.even_servers or "server_id" in subject.damaged:
+        return False
+    sizes = [len(subject.table.servers[index].rows) for index in group.servers]
+    return (
+        len({*sizes}) > 1 and stated == max(sizes) * len(sizes) and 2 * sizes.count(max(sizes)) >= len(sizes)
+    )
+
+
 def _on_groups(stated: int, listed: int) -> Doubt | None:
     """Return the doubt about group_list if group_count is higher."""
-    return doubts.Doubt("", _MISSING_GROUP.format(listed)) if stated > listed else None
+    missing = "group" if stated - listed == 1 else f"{stated - listed} groups"
+    return doubts.Doubt("", _MISSING_GROUP.format(missing, listed)) if stated > listed else None
 
 
 def _on_group(

@@ -12,12 +12,13 @@ from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.entries_again import entries_again
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
-from hccl_tools.rules.levels import address_types, each_address, local_numbers
+from hccl_tools.rules.levels import each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.nodes_again import counted_once, nodes_again, ranks_again
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.rank_restarts import half_again
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.table.addresses import is_unset
 from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
@@ -272,40 +273,40 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
     source="an EID belongs to one device (mind-cluster, parse_eid.py)",
 )
 def same_eid_twice(subject: Subject) -> Iterator[Finding]:
-    """Two devices have the same EID.
+    """Two devices have the same EID, or devices of two nodes have the same IP address.
 
     Base: 2.0 1x2
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000DFDF0001"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
     Hint: `hccl-tools gen` on node0 reads the EIDs of the devices from the root info: write those that rank 0 or rank 1 has there
     """
-    if "EID" not in address_types(subject):
-        return
-    first: dict[str, Path] = {}
-    again: dict[tuple[int, int, int | None], _Seen] = {}
+    first: dict[tuple[str, str], Path] = {}
+    again: dict[tuple[int, int, int | None, str], _Seen] = {}
     owner, levels = subject.table.server_of_row, subject.table.column("level_list")
     ids = subject.table.column("local_id")
     for path, entry in each_address(subject):
-        if entry["addr_type"] != "EID":
-            continue
-        where = first.setdefault(entry["addr"].lower(), path)
+        kind = "EIDs" if entry["addr_type"] == "EID" else "addresses"
+        where = first.setdefault((kind, entry["addr"].lower()), path)
         row, seen = int(path[1]), int(where[1])
         if row == seen or (owner[row] == owner[seen] and ids[row] == ids[seen]):
             continue  # HCC334 reports an entry that was copied.
+        if kind != "EIDs" and (owner[row] == owner[seen] or is_unset(entry["addr"])):
+            continue  # The devices of a node may use one port of the host.
         layer = read_integer(levels[row][int(path[3])]["net_layer"])
-        again.setdefault((owner[row], owner[seen], layer), {}).setdefault(row, (seen, path, where))
+        again.setdefault((owner[row], owner[seen], layer, kind), {}).setdefault(row, (seen, path, where))
     together: dict[tuple[Any, ...], list[tuple[int | None, _Seen]]] = {}
-    for (one, other, layer), found in again.items():  # A copied level_list has the EIDs of each layer.
+    for (one, other, layer, kind), found in again.items():  # A copied level_list has the EIDs of each layer.
         rows = tuple((row, seen) for row, (seen, _, _) in found.items())
-        together.setdefault((one, other, rows), []).append((layer, found))
-    for layers in together.values():
-        yield _eids_of_others(subject, layers, is_compared=len(again) <= _MOST_COMPARED)
+        together.setdefault((one, other, rows, kind), []).append((layer, found))
+    for (*_, kind), layers in together.items():
+        is_compared = kind == "EIDs" and len(again) <= _MOST_COMPARED
+        yield _those_of_others(subject, layers, kind, is_compared=is_compared)
 
 
-def _eids_of_others(
-    subject: Subject, layers: list[tuple[int | None, _Seen]], *, is_compared: bool
+def _those_of_others(
+    subject: Subject, layers: list[tuple[int | None, _Seen]], kind: str, *, is_compared: bool
 ) -> Finding:
-    """Return the finding on ranks of a node that have the EIDs of other ranks in some layers."""
+    """Return the finding on ranks of a node that have the EIDs, or the addresses, of other ranks in some layers."""
     numbers = subject.table.rank_numbers
     each = [
         [Pair(seen, row, where, path) for row, (seen, path, where) in found.items()] for _, found in layers
@@ -328,9 +329,9 @@ def _eids_of_others(
     if not wrong:
         on = f"on {hosts[0]}" if hosts[0] == hosts[1] else f"on {hosts[1]} and on {hosts[0]}"
         return Finding(
-            f"{others} and {own} have the same EIDs in {where}: {_COPIED if copied else 'those of one of the two are wrong'}",
+            f"{others} and {own} have the same {kind} in {where}: {_COPIED if copied else 'those of one of the two are wrong'}",
             (*paths[0], "addr"),
-            f"`hccl-tools gen` {on} reads the EIDs of the devices from the root info: write those that {others} or {own} "
+            f"`hccl-tools gen` {on} reads the {kind} of the devices from the root info: write those that {others} or {own} "
             f"{has} there{_REMOVED if copied else ''}",
             related,
         )
@@ -338,8 +339,8 @@ def _eids_of_others(
     if copied:
         how = f", as if {'its level_list was' if len(pairs) == 1 else 'their level_lists were'} copied"
     return Finding(
-        f"{own} {has} EIDs of {others} in {where}{how}: by the order of the others, the EIDs of {own} are probably wrong",
+        f"{own} {has} {kind} of {others} in {where}{how}: by the order of the others, the {kind} of {own} are probably wrong",
         (*paths[0], "addr"),
-        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {hosts[0]} reads them from the root info",
+        f"write the {kind} of the devices themselves in {own}: `hccl-tools gen` on {hosts[0]} reads them from the root info",
         related,
     )

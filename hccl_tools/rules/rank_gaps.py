@@ -49,18 +49,10 @@ def findings(subject: Subject) -> Iterator[Finding]:
         if not copied.repeats:  # Else HCC203 reports it.
             yield rank_devices.gap(subject, copied, absent_phrase(subject))
         return
+    if _are_required(subject, lost_devices(subject)):
+        return  # HCC306 names the device with its rank.
     if start > 0:
-        other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
-        hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
-        lost, lacking = lost_devices(subject), absent_ranks(subject)
-        if lost is not None and len(lost.rows) == len(lacking):
-            hint = f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
-        begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
-        yield Finding(
-            f"{absent_phrase(subject)}: the ranks {begin}",
-            subject.device_path(numbers.index(max(size, start)), "rank_id"),
-            _with_lost_server(subject, hint),
-        )
+        yield _high_start(subject, start)
         return
     absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)
     for row, number in enumerate(numbers):
@@ -72,6 +64,24 @@ def findings(subject: Subject) -> Iterator[Finding]:
                 alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
+
+
+def _high_start(subject: Subject, start: int) -> Finding:
+    """Return the finding on ranks that start above 0: they were numbered so, or devices were lost."""
+    numbers, size = subject.table.rank_numbers, len(subject.table)
+    right = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}"
+    hint = _with_lost_server(subject, right)
+    if start > 1 and hint == right:  # Else the count says that some are missing.
+        hint = f"if the devices with ranks 0-{start - 1} were lost, add them; only if the job uses no others, {right}"
+    lost, lacking = lost_devices(subject), absent_ranks(subject)
+    if lost is not None and len(lost.rows) == len(lacking):
+        hint = _with_lost_server(
+            subject,
+            f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}",
+        )
+    begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
+    path = subject.device_path(numbers.index(max(size, start)), "rank_id")
+    return Finding(f"{absent_phrase(subject)}: the ranks {begin}", path, hint)
 
 
 def _are_of(numbers: Sequence[int | None], declared: int) -> bool:
@@ -108,6 +118,15 @@ def _gap_hint(subject: Subject) -> str:
     return _with_lost_server(subject, hint)
 
 
+def _are_required(subject: Subject, lost: LostDevices | None) -> bool:
+    """Return whether the only rank that is absent is that of a device that the product requires, which HCC306 names."""
+    if lost is None or not subject.product.even_servers or move_hint(subject, lost.rows) is not None:
+        return False
+    sizes = [len(server.rows) for server in subject.table.servers]
+    is_usual = 2 * sizes.count(max(sizes)) >= len(sizes) > sizes.count(max(sizes))
+    return is_usual and len(lost.rows) == len(absent_ranks(subject)) == 1
+
+
 def _of_replacement(subject: Subject, absent: Sequence[int]) -> str:
     """Return what to do if one server, whose ranks are all too high, has replaced the server that is missing; else ""."""
     table, size = subject.table, len(subject.table)
@@ -135,9 +154,12 @@ def _with_lost_server(subject: Subject, right: str) -> str:
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:
         return right
-    lost = rank_list(absent_ranks(subject))
+    lost, missing = (
+        rank_list(absent_ranks(subject)),
+        "server" if number - servers == 1 else f"{number - servers} servers",
+    )
     return (
-        f'server_count is "{stated}", so add the missing server with {lost}; '
+        f'server_count is "{stated}", so add the missing {missing} with {lost}; '
         f'if none is missing, write "server_count": "{servers}" and {right}'
     )
 

@@ -60,24 +60,26 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     if "super_device_id" not in subject.table.columns or None not in super_device_numbers(subject):
         return
     alike: dict[str, tuple[str, str]] = {}
-    for row, value in enumerate(subject.table.columns["super_device_id"]):
+    column = subject.table.columns["super_device_id"]
+    texts = Counter(str(value) for value in column if value is not None and read_uint(value) is None)
+    for row, value in enumerate(column):
         if value is not None and read_uint(value) is None:
             if not str(value).strip() and row in slipped_ids(subject):
                 yield slipped_finding(subject, row)
                 continue
             is_high = type(value) is str and value.isascii() and value.isdigit()
             why = f"is above {NO_SUPER_DEVICE:,}" if is_high else "is not a number"
-            said = (
-                f"super_device_ids are above {NO_SUPER_DEVICE:,}",
-                f"{how_super_device(subject, row)}, and so on for each device",
-            )
-            finding = Finding(
-                f'super_device_id "{value}" {why}',
-                subject.device_path(row, "super_device_id"),
-                how_super_device(subject, row),
-                alike=alike.setdefault(why, said) if is_high else None,
-            )
-            yield right_texts.named(finding, value, right_texts.is_number)
+            message, how = f'super_device_id "{value}" {why}', how_super_device(subject, row)
+            if is_high:
+                kind, all_of_it = why, f"super_device_ids are above {NO_SUPER_DEVICE:,}"
+            elif texts[str(value)] > 1:
+                kind, all_of_it = message, message
+            else:
+                kind, all_of_it = why, "super_device_ids are not numbers"
+            finding = Finding(message, subject.device_path(row, "super_device_id"), how)
+            finding = right_texts.named(finding, value, right_texts.is_number)
+            said = alike.setdefault(kind, (all_of_it, f"{how}, and so on for each device on its own host"))
+            yield finding._replace(alike=said) if finding.message == message else finding
 
 
 @rule(

@@ -307,8 +307,8 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
             f"subtract 1 from each device_id, so that they go from 0 to {size - 1}: `hccn_tool -i 0 {address_query(subject)}` on {shown_host(table.servers[0].address)} then shows the first address",
         )
         return
-    if len(table.servers) < 2:
-        return
+    if len(table.servers) < 2 or len({server.server_id for server in table.servers}) == 1:
+        return  # One server that was pasted twice has no ids of others.
     if filled := filled_servers(subject):
         yield from _filled_servers(subject, filled)
         return

@@ -18,13 +18,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("folder")]
 REHEARSAL = ("launch", "--cpu", "--all-here", "--start", "table", "--python", sys.executable)
 NO_TABLE = ("launch", "--no-table", "--start", "table", "--no-python")
 DEEP = """\
-import os, time
+import os, pathlib, time
 def step(n):
     if n == 0:
         raise RuntimeError("the loss of this rank is not a number: " + "the rate is too high, " * 4)
     step(n - 1)
     return n  # a line
-if os.environ["RANK_ID"] == "5":
+pathlib.Path("started_" + os.environ["RANK_ID"]).touch()
+if os.environ["RANK_ID"] == "5":  # fails when all ranks run, so that all are ended by it
+    while len([*pathlib.Path().glob("started_*")]) < int(os.environ["RANK_SIZE"]): time.sleep(0.01)
     step(2); step(30)
 time.sleep(60)
 """

@@ -18,7 +18,7 @@ from hccl_tools.formats.file_kinds import kind_of
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
 from hccl_tools.notation.hint import FILES, file_here, unused, with_places
-from hccl_tools.notation.phrases import and_more, count, named, operand
+from hccl_tools.notation.phrases import and_more, count, listed_parts, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
@@ -34,6 +34,8 @@ _LIST = re.compile(rb'"(server|group|rank|server_group)_list"')
 #: Usual keys of rank tables: hccl.json, jobstart_hccl.json, ranktable.json, rank_table.json.
 _USUAL = re.compile(r".*(hccl|rank_?table).*", re.IGNORECASE)
 _SHOWN = 8
+#: The keys of a ConfigMap itself with a text.
+_OWN = ("apiVersion", "kind")
 
 
 class Outer(NamedTuple):
@@ -222,10 +224,7 @@ def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
             if beside := [
                 key for key, one in value.items() if isinstance(one, str) and _USUAL.fullmatch(key)
             ]:
-                message = f'it is a Kubernetes ConfigMap without data: its key "{beside[0]}" is beside "data"'
-                return Explanation(
-                    message, (beside[0],), 'move the key into "data": in YAML, indent it below data:'
-                )
+                return _beside_data(value, beside[0])
             return Explanation("it is a Kubernetes ConfigMap without data", (), kubernetes_hint())
         what = f'a Kubernetes object of kind "{kind[:40]}"' if kind else "a Kubernetes object"
         message = f"it is {what} without a ConfigMap that has data"
@@ -242,6 +241,22 @@ def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
             return Explanation(f'"{entry.key}": {_damage(entry)}{missing}', entry.path, hint)
     message = f"it is a Kubernetes ConfigMap, and none of its keys has a rank table: {_keys(entries)}"
     return Explanation(message, (), "specify a ConfigMap with a rank table")
+
+
+def _beside_data(value: dict[str, Any], table: str) -> Explanation:
+    """Explain that keys of data are beside it; all that moved with the table belong there."""
+    moved = [
+        table,
+        *(key for key, one in value.items() if isinstance(one, str) and key not in {*_OWN, table}),
+    ]
+    keys = listed_parts([f'"{escaped(key)}"' for key in moved])
+    is_one = len(moved) == 1
+    noun, verb, them = ("key", "is", "it") if is_one else ("keys", "are", "them")
+    return Explanation(
+        f'it is a Kubernetes ConfigMap without data: its {noun} {keys} {verb} beside "data"',
+        (table,),
+        f'move the {noun} into "data": in YAML, indent {them} below data:',
+    )
 
 
 def _as_text(entry: Entry, *, is_yaml: bool) -> str:
