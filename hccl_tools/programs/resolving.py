@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket  # The C part of `socket` alone: a launch is 2 ms faster and 1 MB smaller.
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING
@@ -34,8 +35,6 @@ def looked_up(names: Iterable[str], seconds: float = SECONDS) -> dict[str, tuple
 
 
 def _look_up_all(waiting: deque[str], found: dict[str, tuple[str, ...]], seconds: float) -> None:
-    import threading  # noqa: PLC0415  (1 ms; most tables have addresses)
-
     def work() -> None:
         while waiting:
             try:
