@@ -368,6 +368,7 @@ def why_no_eid(text: str) -> str:
 #: Signs that stand in place of a dot of an address, and the number of its dots.
 _BETWEEN, _NO_COMMA = r"[\s,;|]+", r"[\s;|]"
 _IN_PLACE_OF_DOTS, _DOTS = r"[,;:/_ -]", 3
+_SEPARATOR = r"[\s,;|:/_-]"
 
 
 def parts(text: str) -> list[str]:
@@ -377,7 +378,7 @@ def parts(text: str) -> list[str]:
 
 def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | None:
     """Return what separates the parts of a text that are wrongly separated, as a phrase, and the right text."""
-    if type(text) is not str or len(text) > _LONGEST:
+    if type(text) is not str or len(text) > _LONGEST or re.search(_SEPARATOR, text) is None:
         return None
     signs = re.findall(_IN_PLACE_OF_DOTS, text)
     is_one = 0 < len(signs) < _DOTS or signs in ([","] * _DOTS, [":"] * _DOTS)

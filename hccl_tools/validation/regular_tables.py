@@ -176,7 +176,7 @@ def _numbers(texts: Sequence[str]) -> list[int]:
 
 
 def _is_usual_host(raw: bytes) -> bool:
-    return is_host(raw) and not is_link_local(raw) and raw[0] not in _NO_NETWORKS and 0 < raw[3] < 255
+    return is_host(raw) and not is_link_local(raw) and raw[0] not in _NO_NETWORKS
 
 
 def _is_even(numbers: Sequence[int]) -> bool:
