@@ -78,7 +78,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
         return
     packed, copied = packed_addresses(subject), {*copied_rows(subject), *lost_addresses(subject)}
     copied |= {
-        row for row, texts in enumerate(addresses_read(subject)) if any(map(is_unset, texts or ()))
+        row for row, texts in enumerate(addresses_read(subject)) if texts and any(map(is_unset, texts))
     }  # HCC403
     for rows in _filled(subject, copied):
         yield _filled_down(subject, rows)

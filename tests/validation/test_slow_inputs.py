@@ -18,7 +18,7 @@ from hccl_tools import formats, validate
 from hccl_tools.diagnostics import FORMATS, limit, render
 from hccl_tools.document.spans import find_spans
 from hccl_tools.formats.column_checks import SparseColumn
-from hccl_tools.rules import commands
+from hccl_tools.rules import address_texts, commands
 from hccl_tools.rules.key_names import READ_KEYS
 from tests.support.tables import table
 
@@ -80,15 +80,22 @@ def test_twice_the_table_is_at_most_twice_the_work(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", broken.TABLES)
-def test_commands_are_written_for_kept_findings_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command names a host, and to find it in a server_id takes longer than all else of a finding."""
-    hosts: list[str] = []
-    monkeypatch.setattr(commands, "host_of", lambda text: hosts.append(text) or text)
+def test_hints_are_written_for_kept_findings_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To find the host in a server_id, or what is wrong with an address, takes longer than all else of a finding."""
+    asked: list[str] = []
+    corrected = address_texts.corrected
+
+    def noted(text: str, accepts: Callable[[str], bool]) -> address_texts.Corrected | None:
+        asked.append(text)
+        return corrected(text, accepts)
+
+    monkeypatch.setattr(commands, "host_of", lambda text: asked.append(text) or text)
+    monkeypatch.setattr(address_texts, "corrected", noted)
 
     def written(size: int) -> int:
-        hosts.clear()
+        asked.clear()
         validate(broken.text(name, size).encode(), limit=3)
-        return len(hosts)
+        return len(asked)
 
     small = 340_000 if "long" in name else 20_000
     assert written(small + 20_000) <= written(small) + 20
