@@ -81,7 +81,7 @@ def test_twice_the_table_is_at_most_twice_the_work(name: str) -> None:
 
 @pytest.mark.parametrize("name", broken.TABLES)
 def test_hints_are_written_for_kept_findings_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To find the host in a server_id, or the fault of an address, takes longer than the rest of a finding."""
+    """To find the host in a server_id, or the fault of an address, takes longer than the rest of it."""
     asked: list[str] = []
     corrected = address_texts.corrected
 
