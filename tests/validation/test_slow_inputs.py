@@ -89,7 +89,11 @@ def test_hints_are_written_for_kept_findings_only(name: str, monkeypatch: pytest
         asked.append(text)
         return corrected(text, accepts)
 
-    monkeypatch.setattr(commands, "host_of", lambda text: asked.append(text) or text)
+    def host_of(text: str) -> str:
+        asked.append(text)
+        return text
+
+    monkeypatch.setattr(commands, "host_of", host_of)
     monkeypatch.setattr(address_texts, "corrected", noted)
 
     def written(size: int) -> int:
