@@ -2,7 +2,7 @@
 
 import os
 
-_RELEASE = "0.1.0"
+_RELEASE = "0.2.0"
 #: A build, and the archive for other hosts, have the digits of their commit here; see ``stamped``.
 _BUILT = ""
 #: The folder of the package. With it on ``sys.path``, another interpreter imports the same hccl-tools.

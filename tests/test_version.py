@@ -32,15 +32,15 @@ BRANCH = {".git/HEAD": "ref: refs/heads/main\n"}
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, "0.1.0"),
-        ({".git/HEAD": f"{FIRST}\n"}, "0.1.0+g01234567"),
-        ({**BRANCH, ".git/refs/heads/main": f"{SECOND}\n"}, "0.1.0+gfedcba98"),
+        ({}, "0.2.0"),
+        ({".git/HEAD": f"{FIRST}\n"}, "0.2.0+g01234567"),
+        ({**BRANCH, ".git/refs/heads/main": f"{SECOND}\n"}, "0.2.0+gfedcba98"),
         ({**BRANCH, ".git/packed-refs": f"# pack\n{FIRST} refs/heads/main2\n{SECOND} refs/heads/main\n"},
-         "0.1.0+gfedcba98"),
-        (BRANCH, "0.1.0"),  # before the first commit
-        ({".git/HEAD": "no commit\n"}, "0.1.0"),
+         "0.2.0+gfedcba98"),
+        (BRANCH, "0.2.0"),  # before the first commit
+        ({".git/HEAD": "no commit\n"}, "0.2.0"),
         ({".git": "gitdir: there\n", "there/HEAD": "ref: refs/heads/x\n", "there/commondir": "../common\n",
-          "common/refs/heads/x": f"{FIRST}\n"}, "0.1.0+g01234567"),
+          "common/refs/heads/x": f"{FIRST}\n"}, "0.2.0+g01234567"),
     ],
     ids=["no git", "detached", "branch", "packed", "unborn", "garbage", "linked work tree"],
 )  # fmt: skip

@@ -34,7 +34,7 @@ LAUNCHERS = {
 }
 
 COMMIT = "0123abcd" * 5
-VERSION = "0.1.0+g0123abcd"
+VERSION = "0.2.0+g0123abcd"
 CHINESE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "zh").glob("*.txt")}
 PAGES = {
     f"hccl_tools/{path.relative_to(ROOT)}"

@@ -78,6 +78,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "clusters": ("1.0",),
     "advice": _ALL,
     "hosts": SERVER_LIST,
+    "container_addresses": SERVER_LIST,
     "unusual_values": LEGACY,
     "server_sizes": _ALL,
     "text_order": LEGACY,

@@ -104,6 +104,15 @@ def is_address(text: str) -> bool:
     return packed(text) is not None and not is_unset(text)
 
 
+def address_in(text: str) -> str | None:
+    """Return the only address that a text is without what is superfluous in it."""
+    plain = look_alikes.plain(text.strip())
+    if packed(plain) is not None:
+        return plain
+    found = address_texts.corrected(plain, is_address)
+    return None if found is None else found.right
+
+
 def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
     """Return a finding on an address that names a netmask, a port, leading zeros or full-width signs in it.
 

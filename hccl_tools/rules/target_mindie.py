@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import look_alikes
-from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.right_texts import address_in
 from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.table_file import mode_of, name_of
 from hccl_tools.table.addresses import packed
@@ -233,7 +231,7 @@ def server_id(subject: Subject) -> Iterator[Finding]:
     """
     for index, server in enumerate(subject.table.servers):
         if packed(server.server_id) is None and subject.table.format in SERVER_LIST:
-            right = _address_in(server.server_id)
+            right = address_in(server.server_id)
             if right and (same := wrong_names(subject).get(index)) is not None:
                 yield same  # HCC619 says what is wrong in it: one cause is one text.
                 continue
@@ -268,85 +266,6 @@ def master(subject: Subject) -> Iterator[Finding]:
         row = next((row for row, rank in enumerate(subject.table.rank_numbers) if rank == 0), 0)
         found = quoted(str(ranks[row]))
         yield Finding(f'rank 0 is written {found}, not "0"', subject.device_path(row, "rank_id"), 'write "0"')
-
-
-@rule(
-    "HCC682",
-    "mindie-shared-container-ip",
-    "advice",
-    source=f"{_SOURCE}, GetServerNode (the first server with the address of MIES_CONTAINER_IP)",
-)
-def shared_container_ip(subject: Subject) -> Iterator[Finding]:
-    """Two servers have one container_ip, by which MindIE recognises its own server: one of the two takes the other for itself.
-
-    Base: 1.0 2x2
-    Example: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.1"
-    Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
-    Hint: write the address that MIES_CONTAINER_IP has on each server: run `echo $MIES_CONTAINER_IP` or `hostname -i` in the container; if MindIE runs in the network of the host, that of server "10.0.0.2" is "10.0.0.2"
-    """
-    table, first = subject.table, dict[str, int]()
-    names = [server.server_id for server in table.servers]
-    for index, server in enumerate(table.servers if table.format in SERVER_LIST else ()):
-        own = server.fields.get("container_ip")
-        if not isinstance(own, str) or not own or (seen := first.setdefault(own, index)) == index:
-            continue
-        wrong = seen if own == names[index] else index
-        of_host = f"; if MindIE runs in the network of the host, that of server {quoted(names[wrong])} is {quoted(names[wrong])}"
-        is_host = own in (names[seen], names[index])
-        yield Finding(
-            f"servers {seen + 1} and {index + 1} have one container_ip, {quoted(own)}: MindIE recognises its own server by it",
-            subject.server_path(wrong, "container_ip"),
-            "write the address that MIES_CONTAINER_IP has on each server: run `echo $MIES_CONTAINER_IP` or `hostname -i` in the container"
-            + (of_host if is_host else ""),
-            (
-                Related(
-                    subject.server_path(seen if wrong == index else index, "container_ip"),
-                    "the same address here",
-                ),
-            ),
-        )
-
-
-@rule(
-    "HCC683",
-    "mindie-container-ip-form",
-    "advice",
-    source=f"{_SOURCE}, GetServerNode (compares the text with MIES_CONTAINER_IP)",
-)
-def container_ip_form(subject: Subject) -> Iterator[Finding]:
-    """A container_ip is not an IP address: MindIE compares the text with MIES_CONTAINER_IP, and finds no server of its own.
-
-    Base: 1.0 2x2
-    Example: /server_list/0/container_ip = "10.0.0.1 "; /server_list/1/container_ip = "10.0.0.2"
-    Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
-    Hint: write "10.0.0.1", if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container
-    """
-    ask = "if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container"
-    alike: dict[bool, tuple[str, str]] = {}
-    for index, server in enumerate(subject.table.servers if subject.table.format in SERVER_LIST else ()):
-        own = server.fields.get("container_ip")
-        if not isinstance(own, str) or not own or packed(own) is not None:
-            continue
-        right = _address_in(own)
-        hint = f"write the address that MIES_CONTAINER_IP has on that server{ask[ask.index(':') :]}"
-        why = "MindIE compares the text with MIES_CONTAINER_IP"
-        same = f"in place of {quoted(own)}, and the others in the same way"
-        each = f'write "{right}" {same}, {ask}' if right else hint
-        yield Finding(
-            f"container_ip {quoted(own)} is not an IP address: {why}",
-            subject.server_path(index, "container_ip"),
-            f'write "{right}", {ask}' if right else hint,
-            alike=alike.setdefault(bool(right), (f"container_ips are not IP addresses: {why}", each)),
-        )
-
-
-def _address_in(text: str) -> str | None:
-    """Return the only address that a text is without what is superfluous in it."""
-    plain = look_alikes.plain(text.strip())
-    if packed(plain) is not None:
-        return plain
-    found = address_texts.corrected(plain, right_texts.is_address)
-    return None if found is None else found.right
 
 
 @rule("HCC681", "mindie-single-server", "advice", source="MindIE-LLM prefill_decode_mixed_deployment.md")

@@ -170,6 +170,22 @@ def test_one_container_ip_of_two_servers_is_that_of_the_first() -> None:
     assert for_mindie(containers("10.0.0.1", "10.0.0.2")) == []
 
 
+def test_container_ips_are_examined_without_a_target() -> None:
+    (shared,) = validate(containers("10.0.0.1", "10.0.0.1"), product="a2").findings
+    (no_address,) = validate(containers("10.0.0.1", "10.0.0.2/24"), product="a2").findings
+
+    assert (shared.rule.id, shared.path) == ("HCC682", ("server_list", 1, "container_ip"))
+    assert (no_address.rule.id, no_address.path) == ("HCC683", ("server_list", 1, "container_ip"))
+    assert validate(containers("10.0.0.1", "10.0.0.2"), product="a2").findings == ()
+
+
+def test_the_container_ip_of_a_server_that_is_listed_twice_is_not_reported() -> None:
+    value = containers("10.0.0.1", "10.0.0.1")
+    servers(value)[1]["server_id"] = servers(value)[0]["server_id"]
+
+    assert "HCC682" not in {one.rule.id for one in validate(value, product="a2").findings}
+
+
 @pytest.mark.parametrize(
     "text", ["10.0.0.2 ", "10\u30020.0.2", "[10.0.0.2](http://10.0.0.2)", "<http://10.0.0.2|10.0.0.2>"]
 )
