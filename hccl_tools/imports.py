@@ -23,9 +23,10 @@ _OWN = f"{__package__}."
 def prepare() -> None:
     """Change how this process imports, before the command line is loaded."""
     sys.meta_path.insert(0, OwnModules)
-    # click imports inspect for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB. Few
-    # commands use the others, which dataclasses and this package import.
-    for name in ("inspect", "copy", "shlex"):
+    # click imports inspect for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB.
+    sys.modules.setdefault("inspect", _Inspect("inspect"))
+    # Few commands use these, which dataclasses and this package import.
+    for name in ("copy", "shlex"):
         sys.modules.setdefault(name, _LoadedOnUse(name))
     # click's uuid asks it for the name of the system; a dozen patterns, 1 ms.
     sys.modules.setdefault("platform", _LoadedOnUse("platform", system=lambda: os.uname().sysname))
@@ -66,10 +67,21 @@ class _LoadedOnUse(ModuleType):
         """Load the module for a name; `from` asks for the path of a package first."""
         if name == "__path__":
             raise AttributeError(name)
-        with self._lock:
+        with _LoadedOnUse._lock:  # Another thread may have loaded it: the class is then another one.
             if sys.modules.get(self.__name__) is self:
                 del sys.modules[self.__name__]
-            if self.__class__ is _LoadedOnUse:
+            if self.__class__ is not ModuleType:
                 vars(self).update(vars(import_module(self.__name__)))
                 self.__class__ = ModuleType  # type: ignore[assignment]
         return getattr(self, name)
+
+
+class _Inspect(_LoadedOnUse):
+    """``inspect``, which click asks for the help of each option, nearly always one line."""
+
+    def cleandoc(self, text: str) -> str:
+        """Return the text as ``inspect.cleandoc`` does, which is loaded for more than one line."""
+        if "\n" in text or "\t" in text:
+            cleaned: str = _LoadedOnUse.__getattr__(self, "cleandoc")(text)  # type: ignore[operator]
+            return cleaned
+        return text.lstrip()

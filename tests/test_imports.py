@@ -24,9 +24,11 @@ import click, inspect
 assert "ast" not in sys.modules
 """
 USES = {
-    "a name": "assert inspect.cleandoc(' a') == 'a'",
-    "an import of a name": "from inspect import cleandoc; assert cleandoc(' a') == 'a'",
-    "a help text": "click.Option(['--x'], help=' a')",
+    "a name": "assert inspect.getdoc(inspect)",
+    "an import of a name": "from inspect import getdoc; assert getdoc(inspect)",
+    "a text of two lines": "assert inspect.cleandoc(' a\\n  b') == 'a\\nb'",
+    "two texts of two lines": "from inspect import cleandoc as one\n"
+    "assert one('a\\n  b') == one(' a\\n b') == 'a\\nb'",
     "a name that is missing": "assert not hasattr(inspect, 'missing')",
     "many threads": "import threading; found = []\n"
     "all_ = [threading.Thread(target=lambda: found.append(inspect.signature)) for _ in range(8)]\n"
@@ -43,6 +45,20 @@ def test_inspect_is_loaded_by(use: str) -> None:
         text=True,
         check=False,
         timeout=LONG,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("text", ["a", " a ", "\u3000a", " ", "", "a\r b"])
+def test_the_help_of_an_option_loads_no_inspect(text: str) -> None:
+    program = (
+        f"click.Option(['--x'], help={text!r}); found = inspect.cleandoc({text!r})\n"
+        "assert 'ast' not in sys.modules; inspect.signature\n"
+        f"assert 'ast' in sys.modules and inspect.cleandoc({text!r}) == found"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PREPARED + program], capture_output=True, text=True, check=False, timeout=LONG
     )
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -194,7 +194,9 @@ class Report(NamedTuple):
     @property
     def counts(self) -> Counter[RuleFacts]:
         """The number of findings of each rule, including findings that are not kept."""
-        return Counter(one.rule for one in self.findings) + Counter(self.omitted)
+        found = Counter(one.rule for one in self.findings)
+        found.update(self.omitted)
+        return found
 
     @property
     def errors(self) -> Sequence[Diagnostic]:

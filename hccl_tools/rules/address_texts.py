@@ -368,6 +368,7 @@ def why_no_eid(text: str) -> str:
 #: Signs that stand in place of a dot of an address, and the number of its dots.
 _BETWEEN, _NO_COMMA = r"[\s,;|]+", r"[\s;|]"
 _IN_PLACE_OF_DOTS, _DOTS = r"[,;:/_ -]", 3
+_SEPARATOR = r"[\s,;|:/_-]"
 
 
 def parts(text: str) -> list[str]:
@@ -377,19 +378,18 @@ def parts(text: str) -> list[str]:
 
 def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | None:
     """Return what separates the parts of a text that are wrongly separated, as a phrase, and the right text."""
-    if type(text) is not str or len(text) > _LONGEST:
+    if type(text) is not str or len(text) > _LONGEST or re.search(_SEPARATOR, text) is None:
         return None
-    dotted = re.sub(_IN_PLACE_OF_DOTS, ".", text)
-    signs = [one for one in text if re.fullmatch(_IN_PLACE_OF_DOTS, one)]
+    signs = re.findall(_IN_PLACE_OF_DOTS, text)
     is_one = 0 < len(signs) < _DOTS or signs in ([","] * _DOTS, [":"] * _DOTS)
-    if is_one and dotted.count(".") == _DOTS and accepts(dotted):
+    if is_one and accepts(dotted := re.sub(_IN_PLACE_OF_DOTS, ".", text)) and dotted.count(".") == _DOTS:
         name = {",": "comma", " ": "blank"}.get(signs[0], f'"{signs[0]}"')
         if len(signs) == 1:
             return f"{'a ' if name.isalpha() else ''}{name} in place of a dot", dotted
         return (f"{name}s" if name.isalpha() else "other signs") + " in place of dots", dotted
-    addresses = parts(text)
-    sign = next((sign for sign in text if re.fullmatch(_NO_COMMA, sign)), "")
-    if sign and len(addresses) > 1 and all(map(accepts, addresses)):
+    found = re.search(_NO_COMMA, text)
+    if found is not None and len(addresses := parts(text)) > 1 and all(map(accepts, addresses)):
+        sign = found[0]
         number = "two" if len(addresses) == 2 else len(addresses)
         return (
             f'"{" " if sign.isspace() else sign}" in place of a comma between {number} addresses',

@@ -71,7 +71,7 @@ def servers_of_no_host(subject: Subject) -> frozenset[int]:
     needs=("device_ip", "host_ip"),
     source="topoinfo_ranktableConcise.cc:513-544, topoinfo_ranktableStandard.cc:555",
 )
-def device_ip_missing(subject: Subject) -> Iterator[Finding]:
+def device_ip_missing(subject: Subject) -> Iterator[Found]:
     """A device has no device_ip in a job of several servers.
 
     Ranks on different servers communicate through the network ports of their devices. On a 910A or 300I Duo
@@ -97,16 +97,21 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                 if misspelt is not None and subject.table.columns[misspelt][row] is not None:
                     yield _under_another_key(subject, row, misspelt)
                     continue
-                key = ("device_ip",) if ips[row] == "" else ()
                 if (step := moved_column(subject)) is not None:
                     yield _of_moved_column(subject, row, step)
                     return
-                yield Finding(
-                    f"{subject.rank_name(row)} has no device_ip",
-                    subject.device_path(row, *key),
-                    how(subject, row),
-                    alike=alike.setdefault(0, ("these devices have no device_ip", of_each(subject, row))),
-                )
+                yield partial(_missing, subject, row, alike)
+
+
+def _missing(subject: Subject, row: int, alike: dict[int, tuple[str, str]]) -> Finding:
+    """Return the finding on a device without an address; the first one sets message and hint for several."""
+    key = ("device_ip",) if subject.table.device_ips[row] == "" else ()
+    return Finding(
+        f"{subject.rank_name(row)} has no device_ip",
+        subject.device_path(row, *key),
+        how(subject, row),
+        alike=alike.setdefault(0, ("these devices have no device_ip", of_each(subject, row))),
+    )
 
 
 def _of_moved_column(subject: Subject, row: int, step: int) -> Finding:
@@ -143,7 +148,7 @@ def _under_another_key(subject: Subject, row: int, key: str) -> Finding:
     needs=("host_ip",),
     source="topoinfo_ranktableConcise.cc:513-544",
 )
-def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
+def device_ip_no_text(subject: Subject) -> Iterator[Found]:
     """A device_ip is not a string.
 
     HCCL reports device_ip as missing. On an A3, and if the server has a host_ip, HCCL silently ignores
@@ -159,7 +164,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
 @rule(
     "HCC611", "device-ip-dropped", "advice", needs=("host_ip",), source="topoinfo_ranktableConcise.cc:513-544"
 )
-def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
+def device_ip_dropped(subject: Subject) -> Iterator[Found]:
     """A device_ip is not a string; HCCL silently ignores it.
 
     Base: 1.2 2x8
@@ -177,33 +182,37 @@ def _address_of(value: Any) -> str | None:
     return of_number(value)
 
 
-def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
+def _no_text(subject: Subject, *, refused: bool) -> Iterator[Found]:
     if all_plain(subject):
         return
     hosts, ips, alike = hosts_set(subject), subject.table.device_ips, dict[str, tuple[str, str]]()
+    message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
     for index, server in enumerate(subject.table.servers):
         for row in server.rows:
-            if ips[row] is not None and not isinstance(ips[row], str):
-                if _refuses_no_text(subject, index, hosts) != refused:
-                    continue
-                message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
-                if (own := _address_of(ips[row])) is not None:
-                    hint = f'write "{own}" in place of {as_json(ips[row])}, and the others in the same way'
-                    yield Finding(
-                        f"{message}: it is {'a list with' if type(ips[row]) is list else 'the number of'} the address",
-                        subject.device_path(row, "device_ip"),
-                        f'write "{own}"',
-                        alike=alike.setdefault(f"{message}{type(ips[row])}", (message, hint)),
-                    )
-                    continue
-                yield Finding(
-                    message,
-                    subject.device_path(row, "device_ip"),
-                    f"write the address as a string: {how(subject, row)}",
-                    alike=alike.setdefault(
-                        message, (message, f"write each address as a string: {of_each(subject, row)}")
-                    ),
-                )
+            if ips[row] is None or isinstance(ips[row], str):
+                continue
+            if _refuses_no_text(subject, index, hosts) == refused:
+                yield partial(_as_string, subject, row, message, alike)
+
+
+def _as_string(subject: Subject, row: int, message: str, alike: dict[str, tuple[str, str]]) -> Finding:
+    """Return the finding on a value that is not a string; the first of a kind sets message and hint for several."""
+    value, path = subject.table.device_ips[row], subject.device_path(row, "device_ip")
+    if (own := _address_of(value)) is not None:
+        hint = f'write "{own}" in place of {as_json(value)}, and the others in the same way'
+        return Finding(
+            f"{message}: it is {'a list with' if type(value) is list else 'the number of'} the address",
+            path,
+            f'write "{own}"',
+            alike=alike.setdefault(f"{message}{type(value)}", (message, hint)),
+        )
+    several = message, f"write each address as a string: {of_each(subject, row)}"
+    return Finding(
+        message,
+        path,
+        f"write the address as a string: {how(subject, row)}",
+        alike=alike.setdefault(message, several),
+    )
 
 
 def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:

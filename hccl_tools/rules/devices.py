@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -42,6 +43,8 @@ from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from hccl_tools.rules.registry import Found
 
 
 def _limit(subject: Subject) -> int:
@@ -208,7 +211,7 @@ def _counted_from_one(subject: Subject, limit: int) -> Finding | None:
     stage="topology",
     source="topoinfo_parse.cc:165",
 )
-def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
+def duplicate_device_id(subject: Subject) -> Iterator[Found]:
     """Two entries of one server have the same device id.
 
     HCCL reads device ids as numbers: "1" and "01" are the same device.
@@ -350,25 +353,27 @@ def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding
     )
 
 
-def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
+def _same_id_of_instances(subject: Subject) -> Iterator[Found]:
     """Yield the instances of a group_list that have the server_id of another host."""
-    servers = subject.table.servers
     for index, seen in instances_of_other_hosts(subject).items():
-        if index in repeated_group(subject):
-            continue  # HCC513 reports the group.
-        names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
-        rows = servers[index].rows
-        if subject.table.device_ips[rows[0]] == subject.table.device_ips[servers[seen].rows[0]]:
-            yield _instance_again(subject, index, seen, names)
-            continue
-        yield Finding(
-            f"instances {names[0]} and {names[1]} both have server_id {quoted(servers[index].server_id)}, and the same devices "
-            "with different addresses: one of them runs on another host",
-            subject.server_path(index, "server_id"),
-            f"write the server_id of the host of each: `kubectl get pods -o wide` shows it; {how(subject, rows[0])}, if "
-            f"it is {quoted(subject.table.device_ips[rows[0]])}, {names[0]} has the wrong one",
-            (Related(subject.server_path(seen, "server_id"), "the other one"),),
-        )
+        if index not in repeated_group(subject):  # Else HCC513 reports the group.
+            yield partial(_same_id, subject, index, seen)
+
+
+def _same_id(subject: Subject, index: int, seen: int) -> Finding:
+    servers, ips = subject.table.servers, subject.table.device_ips
+    names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
+    row = servers[index].rows[0]
+    if ips[row] == ips[servers[seen].rows[0]]:
+        return _instance_again(subject, index, seen, names)
+    return Finding(
+        f"instances {names[0]} and {names[1]} both have server_id {quoted(servers[index].server_id)}, and the same devices "
+        "with different addresses: one of them runs on another host",
+        subject.server_path(index, "server_id"),
+        f"write the server_id of the host of each: `kubectl get pods -o wide` shows it; {how(subject, row)}, if "
+        f"it is {quoted(ips[row])}, {names[0]} has the wrong one",
+        (Related(subject.server_path(seen, "server_id"), "the other one"),),
+    )
 
 
 def _instance_again(subject: Subject, index: int, seen: int, names: list[str]) -> Finding:

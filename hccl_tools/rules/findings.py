@@ -101,6 +101,8 @@ class Findings:
         self.kept = kept
 
     def _drop(self, again: list[Diagnostic]) -> None:
+        if not again:
+            return
         for one in again:
             self.kept.remove(one)
             self.counts[one.rule] -= 1

@@ -153,7 +153,7 @@ def _follow(lists: list[list[Any]], key: str) -> bool:
 
 
 class _Absent(NamedTuple):
-    """Numbers that no entry has, and their text: as many entries as there are may ask for it."""
+    """The first two numbers that no entry has, and the text of all: as many entries as there are may ask for it."""
 
     numbers: tuple[int, ...]
     text: str
@@ -164,9 +164,9 @@ class _Absent(NamedTuple):
 
 def _without(values: Sequence[Any]) -> _Absent:
     """Return the numbers from 0 on, as many as there are values, that no value is."""
-    own = {_number(value) for value in values}
-    numbers = tuple(number for number in range(len(values)) if number not in own)
-    return _Absent(numbers, fold(numbers) if len(numbers) > 1 else "")
+    own = {_number(value) for value in values if value is not None}
+    numbers = [number for number in range(len(values)) if number not in own]
+    return _Absent(tuple(numbers[:2]), fold(numbers) if len(numbers) > 1 else "")
 
 
 @shared_each

@@ -52,7 +52,9 @@ class MovedRows(NamedTuple):
 def moved_addresses(subject: Subject) -> MovedRows | None:
     """Return the rows of several servers whose addresses are exchanged or moved by one row; None if others explain more."""
     numbers, ips = address_numbers(subject), subject.table.device_ips
-    if numbers is None or not are_in_place(subject) or [*ips] == sorted(ips) != [*_in_order(ips, numbers)]:
+    if numbers is None or not are_in_place(subject) or regular_bases(subject, numbers) is not None:
+        return None
+    if [*ips] == sorted(ips) != [*_in_order(ips, numbers)]:
         return None  # HCC645 reports a column that was sorted as text.
     found = moved_rows(subject, numbers) or with_a_lost_value(subject, numbers)
     return _of_the_right_half(subject, numbers, found) if found is not None and found.is_half else found
@@ -86,9 +88,15 @@ def moved_sdids(subject: Subject) -> MovedRows | None:
     if texts is None or None in texts or not subject.damaged.isdisjoint(READ):
         return None
     known = super_device_numbers(subject)
-    if None in known or len({*known}) < len(known) or [*texts] == sorted(texts):
+    if None in known:
         return None
     numbers = cast("list[int]", known)  # None of them is None: no copy of a long list.
+    if (
+        regular_bases(subject, numbers) is not None
+        or len({*numbers}) < len(numbers)
+        or [*texts] == sorted(texts)
+    ):
+        return None
     return moved_rows(subject, numbers, sdid_scheme) or with_a_lost_value(subject, numbers, sdid_scheme)
 
 

@@ -78,7 +78,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
         return
     packed, copied = packed_addresses(subject), {*copied_rows(subject), *lost_addresses(subject)}
     copied |= {
-        row for row, texts in enumerate(addresses_read(subject)) if any(map(is_unset, texts or ()))
+        row for row, texts in enumerate(addresses_read(subject)) if texts and any(map(is_unset, texts))
     }  # HCC403
     for rows in _filled(subject, copied):
         yield _filled_down(subject, rows)
@@ -177,7 +177,7 @@ def _inserted(subject: Subject, row: int, address: str, seen: int) -> Finding | 
     )
 
 
-def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Iterator[Finding]:
+def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Iterator[Found]:
     """Yield the addresses that occur again, those of two servers in one block."""
     if len(again) == 1 and (moved := _inserted(subject, *again[0])) is not None:
         yield moved
@@ -191,21 +191,30 @@ def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Itera
         if pair not in alike and pairs[pair] > 1 and pair[0] != pair[1]:
             of_first[pair] = right_addresses(subject, pair[1], pair[0])
             alike[pair] = _of_two_servers(subject, row, seen, of_first[pair], pairs[pair])
-        other = f", and {how(subject, seen)}" if how(subject, seen) != how(subject, row) else ""
-        above = " (this is that of the row above, which was perhaps filled down)" if seen == row - 1 else ""
-        wrong, right = (seen, row) if of_first.get(pair) else (row, seen)
-        yield Finding(
-            f'device_ip "{address}" is used twice',
-            subject.device_path(wrong, "device_ip"),
-            f"give every device its own address{above}; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
-            (
-                Related(
-                    subject.device_path(right, "device_ip"),
-                    "first used here" if right == seen else "and here",
-                ),
-            ),
-            alike=alike.get(pair),
+        yield partial(
+            _repeated, subject, (row, address, seen), alike.get(pair), is_first=bool(of_first.get(pair))
         )
+
+
+def _repeated(
+    subject: Subject, again: tuple[int, str, int], alike: tuple[str, str] | None, *, is_first: bool
+) -> Finding:
+    """Return the finding on an address that occurs again; ``is_first`` says that the first place is the wrong one."""
+    row, address, seen = again
+    other = f", and {how(subject, seen)}" if how(subject, seen) != how(subject, row) else ""
+    above = " (this is that of the row above, which was perhaps filled down)" if seen == row - 1 else ""
+    wrong, right = (seen, row) if is_first else (row, seen)
+    return Finding(
+        f'device_ip "{address}" is used twice',
+        subject.device_path(wrong, "device_ip"),
+        f"give every device its own address{above}; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
+        (
+            Related(
+                subject.device_path(right, "device_ip"), "first used here" if right == seen else "and here"
+            ),
+        ),
+        alike=alike,
+    )
 
 
 def _of_two_servers(

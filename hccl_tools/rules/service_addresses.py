@@ -5,6 +5,7 @@ Source: MindIE-Motor 5dfb024e, RankTableLoader.cpp and ConfigParams.cpp (IsValid
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
@@ -17,6 +18,7 @@ from hccl_tools.table.hccl_numbers import read_int
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.rules.registry import Found
     from hccl_tools.table.service_table import ServiceTable
 
 #: The ports that a server of an instance binds.
@@ -32,7 +34,7 @@ _UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # 
     "refused",
     source="RankTableLoader.cpp:474, :521-527, :613; ConfigParams.cpp:62",
 )
-def address(subject: Input) -> Iterator[Finding]:
+def address(subject: Input) -> Iterator[Found]:
     """A server_ip, a device_ip or the server_id of an instance is not an address, or is 0.0.0.0 or ::.
 
     The server_id of coordinators and controllers may be any name.
@@ -49,30 +51,31 @@ def address(subject: Input) -> Iterator[Finding]:
         for key in ("server_ip", "server_id") if is_instance else ("server_ip",):
             text = server.text(key)
             if text is not None and not _is_address(text):
-                finding = Finding(
-                    f'{key} "{text}" is not an address', table.server_path(index, key), _of_server(key)
-                )
-                if not text:
-                    beside = _beside(table, index)
-                    also = (
-                        f"; {_how(table, table.servers[index].rows[0])}, and so on for each" if beside else ""
-                    )
-                    yield finding._replace(message=f"{key} is empty{beside}", hint=f"{finding.hint}{also}")
-                    continue
-                yield _with_cause(finding, key, text)
+                yield partial(_of_a_server, table, index, key, text)
     column = table.column("device_ip")
     alike: dict[str, tuple[str, str]] = {}
     for row, text in enumerate(() if _are_plain(column) else column):
         if text is not None and not _is_address(text):
             if _lacks_host(table, table.server_of_row(row)):
                 continue  # The finding on the empty server_id or server_ip names them.
-            finding = Finding(
-                f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), _how(table, row)
-            )
-            if rows := address_texts.counted_past(column, row):
-                yield _counted_past(finding._replace(hint=_how(table, rows[0])), column, rows, alike)
-            else:
-                yield _with_cause(finding, "device_ip", text)
+            yield partial(_of_a_device, table, row, text, alike)
+
+
+def _of_a_server(table: ServiceTable, index: int, key: str, text: str) -> Finding:
+    finding = Finding(f'{key} "{text}" is not an address', table.server_path(index, key), _of_server(key))
+    if text:
+        return _with_cause(finding, key, text)
+    beside = _beside(table, index)
+    also = f"; {_how(table, table.servers[index].rows[0])}, and so on for each" if beside else ""
+    return finding._replace(message=f"{key} is empty{beside}", hint=f"{finding.hint}{also}")
+
+
+def _of_a_device(table: ServiceTable, row: int, text: str, alike: dict[str, tuple[str, str]]) -> Finding:
+    column, path = table.column("device_ip"), table.device_path(row, "device_ip")
+    finding = Finding(f'device_ip "{text}" is not an address', path, _how(table, row))
+    if rows := address_texts.counted_past(column, row):
+        return _counted_past(finding._replace(hint=_how(table, rows[0])), column, rows, alike)
+    return _with_cause(finding, "device_ip", text)
 
 
 def _lacks_host(table: ServiceTable, server: int) -> bool:

@@ -96,7 +96,8 @@ def is_set(text: str) -> bool:
 
 def is_loopback(text: str) -> bool:
     """Whether an address or name refers to the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
-    return text == "localhost" or text.startswith("127.") or packed(text) == _LOOPBACK_IPV6
+    is_ipv6 = ":" in text and packed(text) == _LOOPBACK_IPV6
+    return is_ipv6 or text == "localhost" or text.startswith("127.")
 
 
 def is_simulated(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import count
-from hccl_tools.table.addresses import AF_INET, family
+from hccl_tools.table.addresses import AF_INET, family, joined_ipv4
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 def networks(table: RankTable, server: Server) -> int | None:
     """Return the number of IPv4 networks (/24) of a server's devices; None if one has no IPv4 address."""
-    ips = [table.device_ips[row] for row in server.rows]
-    if not all(isinstance(ip, str) and family(ip) == AF_INET for ip in ips):
+    column = table.device_ips
+    ips = [column[row] for row in server.rows]
+    if not all(isinstance(ip, str) for ip in ips):
+        return None
+    if joined_ipv4(ips) is None and not all(family(ip) == AF_INET for ip in ips):
         return None
     return len({ip.rpartition(".")[0] for ip in ips})
 

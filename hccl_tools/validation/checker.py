@@ -151,8 +151,9 @@ def check_table(
 ) -> Report:
     """Check a table in memory; see ``validate``."""
     findings = Findings(KEPT, chosen((), ignore))
-    subject = _with_refined_product(_in_memory(table, product, env or {}))
-    if regular_tables.is_regular(table, subject.product, subject.env, is_new=True):
+    size = regular_tables.devices_of_each(table)
+    subject = _with_refined_product(_in_memory(table, product, env or {}), size)
+    if regular_tables.is_regular(table, size, subject.product, subject.env, is_new=True):
         findings.find_nothing(lambda: rules_for(table.format))
     else:
         subject = _judge_table(subject, findings)
@@ -238,11 +239,14 @@ def _for_product(facts: InputFacts, choice: Choice) -> InputFacts:
     )
 
 
-def _with_refined_product(subject: Subject) -> Subject:
-    """Return a table with the product that its addresses and servers show, if its product is only assumed."""
+def _with_refined_product(subject: Subject, size: int = 0) -> Subject:
+    """Return a table with the product that its addresses and servers show, if its product is only assumed.
+
+    ``size`` is the number of devices of each server, if it is known.
+    """
 
     def largest_server() -> int:
-        return max((len(set(devices)) for devices in set(device_sets(subject).values())), default=0)
+        return size or max((len(set(devices)) for devices in set(device_sets(subject).values())), default=0)
 
     facts = subject.facts
     now = Choice(facts.product, facts.product_reason, facts.product_is_assumed)
@@ -301,10 +305,13 @@ def _regular(given: Input, found: formats.Detection | None, findings: Findings) 
     if not regular_tables.may_be_regular(given.document):
         return None
     try:
-        subject = _with_refined_product(Subject(given, _table(given, found.format)))
+        table = _table(given, found.format)
     except StructureError:
         return None
-    if not regular_tables.is_regular(subject.table, subject.product, subject.env):
+    if not (size := regular_tables.devices_of_each(table)):
+        return None
+    subject = _with_refined_product(Subject(given, table), size)
+    if not regular_tables.is_regular(table, size, subject.product, subject.env):
         return None
     findings.find_nothing(lambda: (*_rules_on_documents(given.kind), *rules_for(subject.table.format)))
     return subject

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from struct import unpack
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
@@ -72,10 +73,10 @@ def recognise(
         return None
     if begin is not None:
         begin(table)
-    size = _devices_of_each(table)
+    size = devices_of_each(table)
     choice = product_choice.choose(product, _FORMAT, on_this_host=on_this_host)
     choice = product_choice.refined(choice, table, lambda: size)
-    return (table, choice) if size and _has_no_findings(table, size, choice.product, env) else None
+    return (table, choice) if is_regular(table, size, choice.product, env) else None
 
 
 def may_be_regular(document: Document | None) -> bool:
@@ -89,22 +90,21 @@ def may_be_regular(document: Document | None) -> bool:
     )
 
 
-def is_regular(table: RankTable, product: Product, env: Mapping[str, str], *, is_new: bool = False) -> bool:
+def is_regular(
+    table: RankTable, size: int, product: Product, env: Mapping[str, str], *, is_new: bool = False
+) -> bool:
     """Return whether the rules find nothing in a table: in memory, or of a document that may be regular.
 
-    A new table has the counts that are written with it.
-
-    The product is the one that ``product_choice.refined`` returns for the table.
+    Args:
+        size: What ``devices_of_each`` returns for the table.
+        product: What ``product_choice.refined`` returns for the table.
+        is_new: The table has the counts that are written with it.
     """
     if is_new and not table.declared:
         table = replace(table, declared={"server_count": str(len(table.servers))})
-    size = _devices_of_each(table) if table.format == _FORMAT else 0
-    return bool(size) and _has_no_findings(table, size, product, env)
-
-
-def _has_no_findings(table: RankTable, size: int, product: Product, env: Mapping[str, str]) -> bool:
     return (
-        _has_usual_keys(table)
+        size > 0
+        and _has_usual_keys(table)
         and _has_regular_addresses(table, size)
         and _is_usual(product)
         and not any(job_variables.problems(env, product))
@@ -127,10 +127,10 @@ def _has_usual_keys(table: RankTable) -> bool:
     )
 
 
-def _devices_of_each(table: RankTable) -> int:
-    """Return the number of devices of each server, 0 if their ids or those of ranks are not in order."""
+def devices_of_each(table: RankTable) -> int:
+    """Return the number of devices of each server, 0 if ids are not in order: the table is not regular."""
     count = len(table.servers)
-    if not count or table.rank_ids != list(map(str, range(len(table)))):
+    if table.format != _FORMAT or not count or table.rank_ids != list(map(str, range(len(table)))):
         return 0
     devices = _WHOLE if count > 1 else next((one for one in _ON_ONE if _ids(one) == table.device_ids), ())
     is_even = all(len(server.rows) == len(devices) for server in table.servers)
@@ -146,37 +146,34 @@ def _has_regular_addresses(table: RankTable, size: int) -> bool:
     server_ids = [server.server_id for server in table.servers]
     names = [0] if server_ids == [_LOOPBACK] else _numbers(server_ids)
     own = _numbers(table.device_ips)
-    if not (_are_in_one_network(names) and _are_in_one_network(own) and _is_even(names)):
+    if not (names and own and _is_even(names)) or len({*names, *own}) < len(names) + len(own):
         return False
-    if len({*names, *own}) < len(names) + len(own):
-        return False
-    first = own[:size]
+    first, starts = own[:size], own[::size]
     groups = [first[start : start + _GROUP] for start in range(0, size, _GROUP)]
     steps = {tuple(after - before for before, after in pairwise(group)) for group in groups}
-    of_servers = [own[row : row + size] for row in range(0, len(own), size)]
+    places = [one - first[0] for one in first]
     return (
         len(steps) == 1
         and all(map(_is_even, groups))
-        and _is_even([server[0] for server in of_servers])
-        and len({tuple(one - server[0] for one in server) for server in of_servers}) == 1
+        and _is_even(starts)
+        and own == [start + place for start in starts for place in places]
     )
 
 
-def _are_in_one_network(numbers: Sequence[int]) -> bool:
-    return len({number >> _HOST_BITS for number in numbers}) == 1
-
-
 def _numbers(texts: Sequence[str]) -> list[int]:
-    """Return IPv4 addresses of hosts as numbers, [] if one is something else."""
+    """Return IPv4 addresses of hosts in one network as numbers, [] if one is something else."""
     raw = joined_ipv4(texts) if set(map(type, texts)) == {str} else None
-    if raw is None:
+    if not raw:
         return []
-    found = [raw[at : at + 4] for at in range(0, len(raw), 4)]
-    return [int.from_bytes(one, "big") for one in found] if all(map(_is_usual_host, found)) else []
+    found = [*unpack(f"!{len(texts)}I", raw)]
+    lowest, highest = min(found), max(found)
+    # What is not an address of a host is a network of this size or larger, or its end.
+    are_hosts = all(_is_usual_host(number.to_bytes(4, "big")) for number in (lowest, highest))
+    return found if are_hosts and lowest >> _HOST_BITS == highest >> _HOST_BITS else []
 
 
 def _is_usual_host(raw: bytes) -> bool:
-    return is_host(raw) and not is_link_local(raw) and raw[0] not in _NO_NETWORKS and 0 < raw[3] < 255
+    return is_host(raw) and not is_link_local(raw) and raw[0] not in _NO_NETWORKS
 
 
 def _is_even(numbers: Sequence[int]) -> bool:

@@ -210,7 +210,7 @@ def refused_values(env: Mapping[str, str], device: str | None) -> Iterator[Probl
     devices = DEVICES if device is None else (device,)
     refusing: dict[str, dict[str, Row]] = {}
     for row in ROWS:
-        for one in devices:
+        for one in devices if row.name in env else ():
             if one in row.devices and _refuses(row, env, one):
                 refusing.setdefault(row.name, {})[one] = row
     for name, rows in refusing.items():

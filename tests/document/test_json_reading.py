@@ -269,6 +269,19 @@ def test_the_fast_parsers_do_take_ordinary_documents(value: Any) -> None:
         assert fast_parser._parse_with_stdlib(text.encode()) is not fast_parser.UNCLEAN
 
 
+def test_small_files_are_read_with_orjson_after_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of thousands of files is small, and all together are not."""
+    by_stdlib: list[bytes] = []
+    monkeypatch.setattr(fast_parser, "_parsed", 0)
+    monkeypatch.setattr(fast_parser, "_parse_with_stdlib", by_stdlib.append)
+    data = json.dumps({"key": "a" * 1000}).encode()
+
+    for _ in range(1000):
+        fast_parser.parse_clean(data)
+
+    assert 0 < len(by_stdlib) < 100
+
+
 def integers(value: Any) -> list[int]:
     if isinstance(value, dict):
         return [number for item in value.values() for number in integers(item)]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.tables import large_table
 from hccl_tools import formats
 from hccl_tools.document.document import Document
 from hccl_tools.validation import loading, regular_tables
@@ -113,6 +114,16 @@ def test_what_gen_makes_for_several_servers_is_regular(tmp_path: Path, machines:
     assert done.returncode == 0, done.stderr
 
     assert _of_rules_and_without(file.read_bytes(), machines)[1]
+
+
+@pytest.mark.parametrize("servers", [33, 8192])
+def test_addresses_that_count_on_over_many_networks_are_regular(servers: int) -> None:
+    """They have addresses that end in 0 and 255, which are those of no host in a network of 256 alone."""
+    data = "".join(formats.write(large_table("1.0", servers))).encode()
+
+    assert b'.0"' in data
+    assert b'.255"' in data
+    assert _of_rules_and_without(data, "910a")[1]
 
 
 def test_a_regular_table_is_loaded_without_the_rules(tmp_path: Path) -> None:

@@ -31,3 +31,19 @@ def test_a_rank_of_a_sound_table_takes_few_steps(table_format: Format) -> None:
         lines.append(steps(lambda data=data: validate(data)))  # type: ignore[misc]
         ranks.append(len(table))
     assert (lines[1] - lines[0]) / (ranks[1] - ranks[0]) <= MOST_LINES[table_format]
+
+
+#: The most lines for a rank whose address is none; with one match for each character of it there were 570.
+MOST_LINES_OF_A_WRONG_RANK = 450
+
+
+@pytest.mark.slow
+def test_a_rank_with_a_wrong_address_takes_few_steps() -> None:
+    lines, ranks = [], []
+    for servers in (FEW, MANY):
+        table = large_table("1.0", servers, wrong=True)
+        data = "".join(formats.write(table)).encode()
+        assert validate(data, limit=20).counts
+        lines.append(steps(lambda data=data: validate(data, limit=20)))  # type: ignore[misc]
+        ranks.append(len(table))
+    assert (lines[1] - lines[0]) / (ranks[1] - ranks[0]) <= MOST_LINES_OF_A_WRONG_RANK
