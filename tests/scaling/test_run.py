@@ -135,7 +135,7 @@ def test_the_output_of_a_launch_is_readable_by_its_user_alone(command_line: Comm
         ("log/scaling", os.mkfifo, "Not a directory"),
         ("log/scaling", lambda path: Path(path).write_text(""), "Not a directory"),
         ("log/scaling", lambda path: Path(path).symlink_to("absent"), "No such file or directory"),
-        ("log/scaling", lambda path: Path(path).symlink_to("scaling"), "Too many levels of symbolic links"),
+        ("log/scaling", lambda path: Path(path).symlink_to("scaling"), "it is a symbolic link"),
         ("log/scaling/devices-1/launch.log", os.mkfifo, "it is not a regular file"),
         ("log/scaling/devices-1/launch.log", os.mkdir, "Is a directory"),
         (
