@@ -176,7 +176,8 @@ def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_confi
     added = export_targets.add_container_ips(table) if found.container_ip else 0
     if added:
         tell(f"container_ip: the server_id, on {added} servers without one")
-    for warning in export_targets.check(found, table, None if in_config_map else settings["output"]):
+    output = None if in_config_map else settings["output"]
+    for warning in export_targets.check(found, table, output, settings["ignore"]):
         tell(*warning.split("\n"))
     if not in_config_map:
         settings["service"] = found.service

@@ -132,7 +132,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(0)
     facts, table = made
     if target is not None:
-        for warning in export_targets.check(target, table, settings["output"]):
+        for warning in export_targets.check(target, table, settings["output"], settings["ignore"]):
             tell(*warning.split("\n"))
     to_stdout = settings["output"] == outputs.STDOUT
     product = facts[0].product

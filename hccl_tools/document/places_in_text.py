@@ -144,7 +144,22 @@ def conflict(text: str, at: int) -> str:
     )
     markers = f"the marker lines {line}, {second} and {third}"
     one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
-    return _of_both(kept, markers, one) or one
+    elsewhere = _elsewhere(text, (at, last.end()), kept)
+    return f"{_of_both(kept, markers, one) or one}{elsewhere}"
+
+
+def _elsewhere(text: str, conflict: tuple[int, int], sides: tuple[str, str]) -> str:
+    """Return what else is to be done if lines outside of a conflict name the only server of a side."""
+    names = [_ENTRIES[0][1].findall(side) for side in sides]
+    if [len(one) for one in names] != [1, 1] or names[0] == names[1]:
+        return ""
+    for own in (names[1][0], names[0][0]):
+        rest = text[: conflict[0]].rfind(f'"{own}"'), text.find(f'"{own}"', conflict[1])
+        places = [one for one in rest if one >= 0]
+        if places:
+            line = text.count("\n", 0, places[0]) + 1
+            return f'; line {line} has "{own}", too: write the server that you keep there'
+    return ""
 
 
 def _of_both(sides: tuple[str, str], markers: str, one: str) -> str:

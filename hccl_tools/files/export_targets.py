@@ -75,8 +75,11 @@ TARGETS = {
 }
 
 
-def check(target: Target, table: RankTable, destination: str | None) -> list[str]:
+def check(target: Target, table: RankTable, destination: str | None, ignore: Sequence[str] = ()) -> list[str]:
     """Check a table, and where it is to be written, for a framework; return the warnings.
+
+    Args:
+        ignore: The rules that are not applied (``--ignore``).
 
     Raises:
         UsageError: The framework cannot open the destination.
@@ -92,7 +95,7 @@ def check(target: Target, table: RankTable, destination: str | None) -> list[str
             f"{destination} is a symbolic link, which {target.title} refuses to open",
             hint=f"write to its target: -o {operand(links.real_path(destination))}",
         )
-    findings = for_target(table, target.name)
+    findings = for_target(table, target.name, ignore)
     require_no_error(target, findings)
     return warnings(target, findings)
 

@@ -29,6 +29,8 @@ _COMPARED = frozenset({"device_id", "device_ip", "rank_id", "server_id", "pod_na
 
 #: The numbers of devices of whole machines.
 WHOLE_MACHINES = (8, 16)
+#: The devices of a group of a machine.
+_GROUP = 4
 
 
 class ServerCopy(NamedTuple):
@@ -346,10 +348,8 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     why = f"unlike the other {'nodes' if table.format == '2.0' else 'servers'}, "
     if len(sets) == 1 or (len(sets) == 2 and times == 1):
         usual = max(sets, key=len)
-        highest = max((number for number in usual if number is not None), default=0)
-        is_short = highest < subject.product.device_limit and len(usual) not in WHOLE_MACHINES
-        if is_short and (gap := frozenset(range(highest + 1))) - usual:
-            usual = gap
+        if len(usual) not in WHOLE_MACHINES:
+            usual = _without_gap(subject, usual)
         why = "" if len(sets) == 1 else why.replace("s, ", ", ")
     elif 2 * times <= len(sets):
         return None
@@ -367,6 +367,17 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     for index, device in lost:
         of_server.setdefault(index, []).append(device)
     return LostDevices(lost, of_server, why) if lost and not others else None
+
+
+def _without_gap(subject: Subject, ids: frozenset[int | None]) -> frozenset[int | None]:
+    """Return the devices from the first of their group of four on, or from 0 on, if some are not listed."""
+    known = [number for number in ids if number is not None]
+    if not known or max(known) >= subject.product.device_limit:
+        return ids
+    for first in (min(known) - min(known) % _GROUP, 0):
+        if (whole := frozenset[int | None](range(first, max(known) + 1))) - ids:
+            return whole
+    return ids
 
 
 @shared
@@ -398,7 +409,7 @@ def stand_ins(subject: Subject) -> dict[int, int]:
         is_other = table.servers[seen].server_id != server.server_id
         if own and seen != index and index not in copies and is_other and len(set(own)) == len(own):
             found[index] = seen
-    return found if len(found) < len(table.servers) // 2 else {}
+    return found if 2 * len(found) < len(table.servers) else {}
 
 
 def other_copies(subject: Subject) -> dict[int, int]:

@@ -103,8 +103,8 @@ def _gap_hint(subject: Subject) -> str:
     if lost is not None and (moved := move_hint(subject, lost.rows)) is not None:
         return moved
     if lost is not None and len(lost.rows) == len(absent) and _are_allowed(subject, lost):
-        are = "it is" if len(absent) == 1 else "they are"
-        return f"{rank_devices.add_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
+        are, add = "it is" if len(absent) == 1 else "they are", rank_devices.add_lost(subject, lost, absent)
+        return f"{add}; only if {are} left out on purpose, {hint}" if _are_enough(subject) else add
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
@@ -140,6 +140,12 @@ def _of_replacement(subject: Subject, absent: Sequence[int]) -> str:
 def _are_allowed(subject: Subject, lost: LostDevices) -> bool:
     """Return whether servers with their lost devices have a number of devices that the product allows."""
     sizes = [len(subject.table.servers[index].rows) + len(own) for index, own in lost.of_server.items()]
+    return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
+
+
+def _are_enough(subject: Subject) -> bool:
+    """Return whether the product allows the number of devices that each server lists."""
+    sizes = [len(server.rows) for server in subject.table.servers]
     return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.number_list import fold
-from hccl_tools.notation.phrases import devices
+from hccl_tools.notation.phrases import count, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, shared
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ class RunTogether(NamedTuple):
         second: Those of the other server.
         mixed: The device of the other server whose values the entry before the place has; None if it has its own.
         has_twice: Whether the list has devices twice, so that HCC303 reports it.
+        whole: The servers between the two that are lost as a whole.
     """
 
     server: int
@@ -42,13 +44,14 @@ class RunTogether(NamedTuple):
     second: list[int]
     mixed: int | None
     has_twice: bool
+    whole: int = 0
 
 
 @shared
 def run_together(subject: Subject) -> RunTogether | None:
     """Return the only server whose list has the devices of the next one, too; None if it is not clear.
 
-    All other servers have the same devices, and ``server_count`` counts one server more, or the list is longer than theirs.
+    All other servers have the same devices, and ``server_count`` counts more servers, or the list is longer than theirs.
     """
     table = subject.table
     if table.format not in SERVER_LIST or not subject.damaged.isdisjoint(_READ) or len(table.servers) < 2:
@@ -96,9 +99,12 @@ def _with_twice(
 
 
 def _with_other_ranks(subject: Subject, common: list[int]) -> RunTogether | None:
-    """Return a list of all devices whose ranks are those of two servers, one of which is not listed."""
+    """Return a list of all devices whose ranks are those of two servers; the second, or those up to it, are not listed."""
     table, ranks = subject.table, subject.table.rank_numbers
-    if table.declared.get("server_count") != str(len(table.servers) + 1):
+    text = table.declared.get("server_count")
+    stated = read_uint(text) if isinstance(text, str) else None
+    lost = 0 if stated is None else stated - len(table.servers)
+    if lost < 1:
         return None
     found = list[RunTogether]()
     for index, server in enumerate(table.servers):
@@ -106,10 +112,11 @@ def _with_other_ranks(subject: Subject, common: list[int]) -> RunTogether | None
         changes = [place for place, (one, other) in enumerate(pairwise(bases), 1) if one != other]
         if not changes:
             continue
-        if len(changes) > 1 or bases[changes[0]] - bases[0] != len(common):
+        if len(changes) > 1 or bases[changes[0]] - bases[0] != lost * len(common):
             return None
         (place,) = changes
-        found.append(RunTogether(index, place, common[place:], common[:place], None, has_twice=False))
+        parts = common[place:], common[:place]
+        found.append(RunTogether(index, place, *parts, None, has_twice=False, whole=lost - 1))
     return found[0] if len(found) == 1 else None
 
 
@@ -138,6 +145,8 @@ def how_to_part(subject: Subject, one: RunTogether) -> str:
         for ids, name in ((one.first, own), (one.second, "the other server"))
         if ids
     ]
+    if one.whole:
+        lost[1:1] = [f"{count(one.whole, 'whole server')} between the two"]
     add = (
         f", and add what was lost: {' and '.join(lost)}, each with its own device_ip and rank_id"
         if lost
@@ -152,18 +161,18 @@ def how_to_part(subject: Subject, one: RunTogether) -> str:
     )
     return (
         f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before entry {one.place} of the list (counted from 0), with '
-        f"the address of the other host{add}{mixed}{_count_after(subject)}"
+        f"the address of the other host{add}{mixed}{_count_after(subject, one)}"
     )
 
 
 def part_it(subject: Subject, one: RunTogether) -> str:
     """Return the hint of other rules on a list of two servers that HCC303 or HCC501 reports."""
     rule = "HCC303" if one.has_twice else "HCC501"
-    return f"part the devices of {named_server(subject, one.server)}, which are those of two servers ({rule}){_count_after(subject)}"
+    return f"part the devices of {named_server(subject, one.server)}, which are those of two servers ({rule}){_count_after(subject, one)}"
 
 
-def _count_after(subject: Subject) -> str:
-    declared, number = subject.table.declared.get("server_count"), len(subject.table.servers) + 1
+def _count_after(subject: Subject, one: RunTogether) -> str:
+    declared, number = subject.table.declared.get("server_count"), len(subject.table.servers) + 1 + one.whole
     if declared == str(number):
         return "; server_count is then right"
     return f'; and write "server_count": "{number}"' if declared is not None else ""

@@ -8,7 +8,7 @@ Source: MindSpore 2.10 communication/management.py and libd_collective.so; minds
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
@@ -51,9 +51,35 @@ def server_order(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"server {quoted(name)} has rank {rank}, after server {quoted(before)}",
                 ("server_list",),
-                "MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so",
+                _how_to_order(subject),
             )
             return
+
+
+def _how_to_order(subject: Subject) -> str:
+    """Return the hint on servers in another order than that of their ids as text."""
+    if _has_no_order(subject):
+        return (
+            "no order is that of MindSpore's guide and has the servers of each super pod together (HCC529): name the hosts so that their "
+            "order as text is that of the super pods (node01, node02, ...); or, as HCCL does not require this order, use --ignore HCC891"
+        )
+    if subject.document is None:  # The table is not in a file yet.
+        return (
+            "MindSpore orders servers by their ids as text: list the hosts in this order, or number a file so with "
+            "`hccl-tools merge --order server-id`"
+        )
+    return (
+        "MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so"
+    )
+
+
+def _has_no_order(subject: Subject) -> bool:
+    """Return whether servers of different super pods alternate in the order of the server_ids as text."""
+    pods = subject.table.super_pods or ()
+    pod_of = {server: pod for pod, one in enumerate(pods) for server in one.server_ids}
+    in_order = sorted({server.server_id for server in subject.table.servers})
+    runs = [pod for pod, _ in groupby(in_order, key=pod_of.get)]
+    return len(runs) > len({*runs})
 
 
 @rule(

@@ -161,7 +161,8 @@ def _completed(subject: Subject, server_id: str) -> str:
     own = device_sets(subject)[server_id]
     if len(own) + 1 not in _COUNTS or len(set(own)) != len(own):
         return ""
-    lost = sorted(set(range(len(own) + 1)) - set(own))
+    first = min(own) - min(own) % _FOUR
+    lost = sorted(set(range(first, first + len(own) + 1)) - set(own))
     if len(lost) != 1 or subject.table.format == "group_list":
         return "" if len(lost) != 1 else f"add device {lost[0]} if it is missing, or "
     index = _first_entries(subject)[server_id]

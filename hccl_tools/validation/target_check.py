@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import KEPT, Diagnostic
 from hccl_tools.formats.file_kinds import NOT_FOR_TARGETS, RANK_TABLE, TARGETS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import Input, InputFacts, ServiceInput, Subject, rules_for
+from hccl_tools.rules.registry import Input, InputFacts, ServiceInput, Subject, chosen, rules_for
 from hccl_tools.table.products import assume
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.rules.registry import Rule
     from hccl_tools.table.model import RankTable
 
@@ -38,8 +40,12 @@ def _as_read_by(target: str, rule: Rule) -> Rule:
     return rule._replace(facts=rule.facts._replace(reader=TARGETS[target]))
 
 
-def for_target(table: RankTable, target: str) -> tuple[Diagnostic, ...]:
-    """Return what the rules of a framework (``file_kinds.TARGETS``) find in a table in memory."""
-    findings = Findings(KEPT, lambda _rule: True)
+def for_target(table: RankTable, target: str, ignore: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+    """Return what the rules of a framework (``file_kinds.TARGETS``) find in a table in memory.
+
+    Raises:
+        UsageError: A selector of ``ignore`` matches no rule.
+    """
+    findings = Findings(KEPT, chosen((), ignore))
     findings.run(rules_for(target), Subject(Input(InputFacts(assume(table.format)[0])), table))
     return tuple(findings.kept)

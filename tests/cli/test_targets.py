@@ -130,6 +130,37 @@ def made(run: CommandLine, target: str, damage: Damage, mode: int) -> None:
     path.chmod(mode)
 
 
+@pytest.mark.parametrize("servers", [8, 16])
+def test_an_order_that_no_table_of_super_pods_has_can_be_ignored(
+    command_line: CommandLine, servers: int
+) -> None:
+    """With 8 servers each order has one: 10.0.0.10 to .16 are between .1 and .2 as text."""
+    call = (
+        "gen",
+        "--simulate",
+        "a3",
+        "--servers",
+        str(servers),
+        "--super-pods",
+        "4",
+        "--target",
+        "mindspore",
+        "-o",
+        "t.json",
+    )
+
+    refused = command_line(*call)
+
+    assert refused.code == (1 if servers == 16 else 0)
+    if servers == 16:
+        assert "HCC891" in refused.err
+        assert (
+            "no order is that of MindSpore's guide and has the servers of each super pod together"
+            in refused.err
+        )
+        assert command_line(*call, "--ignore", "HCC891").code == 0
+
+
 @pytest.mark.parametrize("target", file_kinds.TARGETS)
 def test_a_good_table(target: str, command_line: CommandLine) -> None:
     made(command_line, target, lambda *_: None, 0o640)

@@ -139,3 +139,15 @@ def test_other_numbers_with_leading_zeros_are_counted() -> None:
 
     assert "the 3 other numbers with leading zeros" in first(padded)[1]
     assert "other" not in first('{"rank_id": 01}')[1]
+
+
+def test_the_server_of_a_side_is_found_in_other_lines() -> None:
+    """As in super_pod_list: a table with one of the two in each place would be refused."""
+    ours, theirs = ['"server_id": "10.0.0.2",'], ['"server_id": "10.0.0.9",']
+    alone = conflict(ours, theirs)
+
+    hint = first(alone + '"x": "10.0.0.2"\n')[1]
+
+    line = alone.count("\n") + 1
+    assert hint.endswith(f'; line {line} has "10.0.0.2", too: write the server that you keep there')
+    assert "too: write" not in first(alone)[1]

@@ -69,3 +69,20 @@ def test_two_of_four_nodes_that_lack_a_device_are_named_with_it() -> None:
     assert 'if it also uses device 7 of node "node1", node "node3", add them with ranks 15, 31 (' in (
         found.hint or ""
     )
+
+
+def test_a_lost_device_of_the_second_group_of_four_is_added_with_its_rank() -> None:
+    """A number of devices that the product does not allow is not offered."""
+    value: Any = table("1.0", 1, 4)
+    devices = value["server_list"][0]["device"]
+    for number, device in enumerate(devices):
+        device["device_id"] = str(4 + number)
+    del devices[1]
+
+    found = {one.rule.id: one.hint or "" for one in validate(value, product="910a").findings}
+
+    assert found["HCC202"].startswith(
+        'server 1 ("10.0.0.1") has no device 5: add it with rank 1 and its address'
+    )
+    assert "number the ranks" not in found["HCC202"]
+    assert found["HCC304"].startswith("add device 5 with rank 1 and the address that")

@@ -31,6 +31,25 @@ def test_a_counted_server_with_the_ranks_of_another_one_may_replace_it() -> None
     assert "HCC633" not in found
 
 
+def test_one_of_three_servers_may_replace_another_one() -> None:
+    value = table("1.0", 3, 8)
+    for old, new in zip(*(one["device"] for one in value["server_list"][1:]), strict=True):
+        new["rank_id"] = old["rank_id"]
+
+    hint = told(value)["HCC203"].hint
+
+    assert hint.startswith('either it replaces server 2 ("10.0.0.2"): remove that server')
+    assert hint.endswith('write "server_count": "2"; or both are in the job: give it ranks of its own: 16-23')
+
+
+def test_of_two_servers_with_equal_ranks_the_second_numbers_on() -> None:
+    value = table("1.0", 2, 8)
+    for old, new in zip(*(one["device"] for one in value["server_list"]), strict=True):
+        new["rank_id"] = old["rank_id"]
+
+    assert "replaces" not in (told(value)["HCC203"].hint or "")
+
+
 def test_two_pods_of_one_name_are_perhaps_one_pod_in_two_places() -> None:
     value = table("group_list", 2, 8)
     instances = value["group_list"][0]["instance_list"]

@@ -65,6 +65,20 @@ def test_ranks_of_two_servers_show_a_list_without_a_device_twice() -> None:
     assert "(HCC501)" in found["HCC202"]
 
 
+def test_whole_servers_that_are_lost_between_the_two_are_counted() -> None:
+    value: Any = table("1.0", 5, 8)
+    servers = value["server_list"]
+    servers[1]["device"] = servers[1]["device"][:4] + servers[3]["device"][4:]
+    del servers[2:4]
+
+    found = hints(value, "a2")
+
+    assert found.keys() == {"HCC501", "HCC202"}
+    assert f"{LOST} 4 of the list" in found["HCC501"]
+    assert 'devices 4,5,6,7 of server 2 ("10.0.0.2") and 1 whole server between the two' in found["HCC501"]
+    assert found["HCC501"].endswith("server_count is then right")
+
+
 def test_the_whole_devices_of_two_servers_are_parted() -> None:
     found = hints(run_together(8, 0), "910a")
 
