@@ -12,7 +12,7 @@ from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.entries_again import entries_again
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_owners import Pair, wrong_one
-from hccl_tools.rules.levels import each_address, local_numbers
+from hccl_tools.rules.levels import each_address, level_addresses, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.nodes_again import counted_once, nodes_again, ranks_again
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
@@ -280,6 +280,9 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
     Hint: `hccl-tools gen` on node0 reads the EIDs of the devices from the root info: write those that rank 0 or rank 1 has there
     """
+    texts = [entry["addr"].lower() for entry in level_addresses(subject)]
+    if len({*texts}) == len(texts):
+        return
     first: dict[tuple[str, str], Path] = {}
     again: dict[tuple[int, int, int | None, str], _Seen] = {}
     owner, levels = subject.table.server_of_row, subject.table.column("level_list")
