@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
     _Node = tuple[int, int, str]
 
-#: What is in the name of each node of a device.
-_NAME = "/davinci"
+#: With what the name of each node of a device begins.
+_NAME = "davinci"
+#: File systems of this host itself, which answer at once; others are served by a user, or by another host.
+_OWN_FILE_SYSTEMS = frozenset(
+    {"devtmpfs", "tmpfs", "ramfs", "overlay", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"}
+)
 
 
 class Holder(NamedTuple):
@@ -50,7 +54,8 @@ def holders(devices: Iterable[int], site: Site) -> tuple[list[Holder], str]:
     found: list[Holder] = []
     opened = OpenDescriptors(without={os.getpid(), *procfs.kernel_threads()})
     for pid, descriptors in opened.each():
-        held = {_opened(pid, name) for name, target in descriptors if _NAME in target}
+        names = [name for name, target in descriptors if target.rpartition("/")[2].startswith(_NAME)]
+        held = {_opened(pid, name) for name in names}
         found += [_holder(pid, device) for node, device in nodes.items() if node in held]
     return found, opened.left_out()
 
@@ -62,10 +67,25 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
 
 
 def _opened(pid: int, name: str) -> _Node | None:
+    """Return the node that a descriptor uses; None if it only refers to it (O_PATH), which needs no right."""
+    about = dict(
+        line.split(":", 1) for line in procfs.read(f"/proc/{pid}/fdinfo/{name}").splitlines() if ":" in line
+    )
+    flags = about.get("flags", "").strip()
+    if not flags or int(flags, 8) & os.O_PATH or not _is_own(pid, about.get("mnt_id", "").strip()):
+        return None
     try:
         return _node(os.stat(f"/proc/{pid}/fd/{name}"))
     except OSError:  # The process may have closed the descriptor.
         return None
+
+
+def _is_own(pid: int, mount: str) -> bool:
+    """Return whether a mount of a process, by its number, has a file system of this host itself."""
+    for line in procfs.read(f"/proc/{pid}/mountinfo").splitlines():
+        if line.startswith(f"{mount} "):
+            return line.rpartition(" - ")[2].partition(" ")[0] in _OWN_FILE_SYSTEMS
+    return False
 
 
 def _node(about: os.stat_result) -> _Node:

@@ -34,7 +34,8 @@ ctypes.CDLL(None).prctl(4, hides == "show", 0, 0, 0)
 print("up", flush=True)
 sys.stdin.read()
 """
-_NOBODY, _OTHER = 65534, 65533
+#: Users without a name, who have no other process on this machine: each worker of pytest has its own.
+_USER, _OTHER = 100_000 + os.getpid(), 9_000_000 + os.getpid()
 
 
 @contextmanager
@@ -66,34 +67,34 @@ def site_of(node: Path) -> Site:
 @pytest.mark.parametrize("hides", [False, True])
 def test_a_user_with_many_descriptors_is_read_up_to_a_limit(node: Path, hides: bool) -> None:
     read: Counter[int] = Counter()
-    with holding(_NOBODY, hides=hides) as first, holding(_NOBODY, hides=hides) as second:
+    with holding(_USER, hides=hides) as first, holding(_USER, hides=hides) as second:
         opened = OpenDescriptors()
         for pid, descriptors in opened.each():
             read[pid] = len(list(descriptors))
 
     assert sorted((read[first], read[second])) == [64, 200]
-    assert opened.left_out().startswith("too many open files of nobody (2)")
+    assert f"user {_USER} (2)" in opened.left_out()
 
 
 def test_the_descriptors_of_a_user_hide_no_process_of_another(node: Path) -> None:
-    with holding(_NOBODY), holding(_NOBODY), holding(0, node) as own:
+    with holding(_USER), holding(_USER), holding(0, node) as own:
         found, left_out = device_holders.holders([0], site_of(node))
         warned = preflight.check(plan(0), site_of(node).environ, HOST).warnings
 
     assert [(one.pid, one.device) for one in found] == [(own, 0)]
-    assert "nobody (2)" in left_out
+    assert f"user {_USER} (2)" in left_out
     assert any(one.startswith("not looked at: all processes on the devices: too many") for one in warned)
 
 
 def test_all_other_users_have_a_limit(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_descriptors, "_MOST_OF_OTHERS", 250)
-    with holding(_NOBODY), holding(_OTHER):
+    with holding(_USER), holding(_OTHER):
         opened = OpenDescriptors()
         for _ in opened.each():
             pass
 
-    assert "nobody (1)" in opened.left_out()
-    assert "user 65533 (1)" in opened.left_out()
+    assert f"user {_USER} (1)" in opened.left_out()
+    assert f"user {_OTHER} (1)" in opened.left_out()
 
 
 def test_a_file_with_the_name_of_a_device_is_none(tmp_path: Path, node: Path) -> None:
@@ -104,4 +105,33 @@ def test_a_file_with_the_name_of_a_device_is_none(tmp_path: Path, node: Path) ->
         assert len(device_holders.holders([0], site_of(node))[0]) == 1
         node.unlink()
         node.touch()
-        assert device_holders.holders([0], site_of(node)) == ([], "")
+        assert device_holders.holders([0], site_of(node))[0] == []
+
+
+def test_a_descriptor_that_only_refers_to_a_device_does_not_use_it(node: Path) -> None:
+    """O_PATH needs no right on the device: any user could keep root from each start."""
+    site = site_of(node)
+    refers = os.open(node, os.O_PATH)
+    code = "import sys; print('up', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[refers]
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        found, _ = device_holders.holders([0], site)
+        other.communicate()
+    os.close(refers)
+
+    assert other.pid not in {one.pid for one in found}
+
+
+def test_a_file_of_a_file_system_that_others_serve_is_not_asked(
+    node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may never answer, and a start would wait for it."""
+    with holding(0, node) as pid:
+        found, _ = device_holders.holders([0], site_of(node))
+        monkeypatch.setattr(device_holders, "_OWN_FILE_SYSTEMS", frozenset({"devtmpfs"}))
+        others, _ = device_holders.holders([0], site_of(node))
+
+    assert (pid in {one.pid for one in found}, pid in {one.pid for one in others}) == (True, False)
