@@ -182,13 +182,17 @@ class _Running:
 
 
 def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
-    """Return the failure of each host that sent too much, or wrote the name of another host."""
+    """Return the failure of each host that sent too much, wrote the name of another host, or has two answers."""
     output = ended.output
-    return [Failure(host, TOO_MUCH) for host in hosts if host in output.flooded] + [
+    found = [Failure(host, TOO_MUCH) for host in hosts if host in output.flooded]
+    found += [
         Failure(host, f'it answered in the name of "{escaped(output.impostors[host])}"')
         for host in hosts
         if host in output.impostors and host not in output.flooded
     ]
+    named = output.flooded | output.impostors.keys()
+    two = "two different answers came in its name: another host may have written one of them"
+    return found + [Failure(host, two) for host in hosts if host in output.contradicted - named]
 
 
 def hanging(

@@ -69,6 +69,8 @@ class EngineOutput:
         is_flooded: Whether the lines without a label are more than that, although the engine writes labels: a
             host writes in place of the engine's daemon there.
         impostors: The hosts whose process wrote another host's name, and that name.
+        contradicted: The hosts in whose names two different answers came: a daemon of the engine on another host
+            can write in the name of each process. They have no text.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class EngineOutput:
         self.flooded: set[str] = set()
         self.is_flooded = False
         self.impostors: dict[str, str] = {}
+        self.contradicted: set[str] = set()
         self._hosts, self._label, self._first = hosts, label, first
         self._answered, self._by_start = answered, by_start
         self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
@@ -116,8 +119,7 @@ class EngineOutput:
             self.began.add(host)
             self._count_answer(host, counts=self._by_start)
         elif slash and _is_number(number) and _is_number(count):
-            self._counts[host] = int(count)
-            self._add_piece(host, int(number), piece)
+            self._add_piece(host, int(number), int(count), piece)
 
     def _add_other(self, sender: str | None, text: str) -> None:
         self.other.append((sender, text))
@@ -138,8 +140,11 @@ class EngineOutput:
             return self._hosts[index], line[found.end() :]
         return None, line
 
-    def _add_piece(self, host: str, number: int, piece: str) -> None:
+    def _add_piece(self, host: str, number: int, count: int, piece: str) -> None:
         self._sizes[host] += len(piece) + 1
+        known = self._counts.setdefault(host, count), self._pieces[host].get(number, piece)
+        if known != (count, piece):
+            self.contradicted.add(host)
         if host in self.flooded or self._sizes[host] > MOST_OF_HOST or number > _MOST_PIECES:
             self.flooded.add(host)
             self._pieces[host] = {}
@@ -154,7 +159,7 @@ class EngineOutput:
     def text(self, host: str) -> str | None:
         """Return the text of a host, None if it is not complete."""
         pieces = self._pieces[host]
-        if not pieces or len(pieces) != self._counts[host]:
+        if not pieces or len(pieces) != self._counts[host] or host in self.contradicted:
             return None
         return "".join(pieces[number] for number in sorted(pieces))
 

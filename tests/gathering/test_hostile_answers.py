@@ -167,6 +167,20 @@ def test_names_that_were_not_asked_take_no_memory() -> None:
     assert len(output.other) == 10_000
 
 
+@pytest.mark.parametrize("second", ["hccl-tools-gather h1 1/1 false\n", "hccl-tools-gather h1 2/2 true\n"])
+def test_a_host_in_whose_name_two_answers_came_has_none(second: str) -> None:
+    """A daemon of the engine on another host can write in the name of each process."""
+    output = stdout_framing.EngineOutput(["h1", "h2"])
+    for line in ("hccl-tools-gather h1 1/1 true\n", "hccl-tools-gather h2 1/1 true\n"):
+        output.add_line(line)
+    output.add_line("hccl-tools-gather h2 1/1 true\n")
+
+    output.add_line(second)
+
+    assert output.contradicted == {"h1"}
+    assert output.texts() == {"h2": "true"}
+
+
 @pytest.mark.parametrize(("pieces", "is_flooded"), [(1 << 12, False), ((1 << 12) + 1, True)])
 def test_a_host_that_sends_too_much_has_no_answer(pieces: int, is_flooded: bool) -> None:
     output = stdout_framing.EngineOutput(["h1"])
