@@ -182,7 +182,7 @@ class _Running:
 
 
 def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
-    """Return the failure of each host that sent too much, wrote the name of another host, or has two answers."""
+    """Return the failure of each host that sent too much, wrote another name, or has two answers."""
     output = ended.output
     found = [Failure(host, TOO_MUCH) for host in hosts if host in output.flooded]
     found += [

@@ -69,8 +69,8 @@ class EngineOutput:
         is_flooded: Whether the lines without a label are more than that, although the engine writes labels: a
             host writes in place of the engine's daemon there.
         impostors: The hosts whose process wrote another host's name, and that name.
-        contradicted: The hosts in whose names two different answers came: a daemon of the engine on another host
-            can write in the name of each process. They have no text.
+        contradicted: The hosts in whose names two different answers came, so that they have no text: a daemon
+            of the engine on another host can write in the name of each process.
     """
 
     def __init__(
