@@ -442,9 +442,10 @@ def test_the_commands_of_a_mindie_job(command_line: CommandLine) -> None:
     done = command_line("launch", "--rank-table", "t.json", "--emit", "mindie", "--no-python", "sh")
 
     path = command_line.folder / "t.json"
-    assert done.out.splitlines()[:3] == [
+    assert done.out.splitlines()[:4] == [
         "# 10.0.0.1: ranks 0-7",
-        f'eval "$(hccl-tools env {path} --target mindie --server 10.0.0.1)" &&',
+        f"settings=$(hccl-tools env {path} --target mindie --server 10.0.0.1) &&",
+        '  eval "$settings" &&',
         "  sh",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, TableError
@@ -26,6 +27,10 @@ _WIDTH = 1 << 20
 
 #: What YAML takes for a line break as well: NEL, LS and PS.
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
+#: What each reader takes for a text without quotes: kubectl reads 1e-5 and 0o17 as numbers, PyYAML does not.
+_PLAIN = re.compile(r"(?a)(?:/|--)?[A-Za-z][A-Za-z0-9./_-]*")
+#: Other words that a reader takes for a boolean, a number or nothing.
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
 
 
 class ConfigMapText(NamedTuple):
@@ -93,7 +98,9 @@ def text(objects: Iterable[dict[str, Any]], comments: Sequence[str] = ()) -> str
             return True
 
     def string(dumper: Any, value: str) -> Any:
-        style = "|" if "\n" in value else None
+        style: str | None = "|" if "\n" in value else "'"
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            style = None
         if not _OTHER_BREAKS.isdisjoint(value):  # Other styles fold them into blanks or line feeds.
             style = '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)

@@ -373,5 +373,7 @@ def _without_port(argv: Sequence[str]) -> tuple[list[str], int]:
 def _mindie(plan: Plan, processes: Sequence[RankProcess], before: str) -> Iterator[str]:
     server = shlex.quote(processes[0].host)
     table = shlex.quote(plan.table or "")
-    yield f'eval "$(hccl-tools env {table} --target mindie --server {server})" &&'
+    # Not in one command: `eval` of nothing succeeds, and MindIE would start without its variables.
+    yield f"settings=$(hccl-tools env {table} --target mindie --server {server}) &&"
+    yield '  eval "$settings" &&'
     yield f"  {before}{shlex.join(processes[0].argv)}"
