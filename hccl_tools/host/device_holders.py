@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.host.open_descriptors import OpenDescriptors
-from hccl_tools.processes import procfs
+from hccl_tools.processes import mounts, procfs
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 #: With what the name of each node of a device begins.
 _NAME = "davinci"
-#: File systems of this host itself, which answer at once; others are served by a user, or by another host.
-_OWN_FILE_SYSTEMS = frozenset(
-    {"devtmpfs", "tmpfs", "ramfs", "overlay", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"}
-)
 
 
 class Holder(NamedTuple):
@@ -68,24 +64,13 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
 
 def _opened(pid: int, name: str) -> _Node | None:
     """Return the node that a descriptor uses; None if it only refers to it (O_PATH), which needs no right."""
-    about = dict(
-        line.split(":", 1) for line in procfs.read(f"/proc/{pid}/fdinfo/{name}").splitlines() if ":" in line
-    )
-    flags = about.get("flags", "").strip()
-    if not flags or int(flags, 8) & os.O_PATH or not _is_own(pid, about.get("mnt_id", "").strip()):
+    flags, mount = mounts.descriptor(pid, name)
+    if not mount or flags & os.O_PATH or not mounts.is_local(pid, mount):
         return None
     try:
         return _node(os.stat(f"/proc/{pid}/fd/{name}"))
     except OSError:  # The process may have closed the descriptor.
         return None
-
-
-def _is_own(pid: int, mount: str) -> bool:
-    """Return whether a mount of a process, by its number, has a file system of this host itself."""
-    for line in procfs.read(f"/proc/{pid}/mountinfo").splitlines():
-        if line.startswith(f"{mount} "):
-            return line.rpartition(" - ")[2].partition(" ")[0] in _OWN_FILE_SYSTEMS
-    return False
 
 
 def _node(about: os.stat_result) -> _Node:

@@ -262,7 +262,7 @@ def resolve(name: str, log_dir: str) -> Run:
     if typed is not None and all(run.user and run.path != typed.path for run in found):
         found = [typed, *found]
     if len(found) == 1:
-        run_files.hold(found[0].path)
+        _held(found[0].path)
         return found[0]
     if found:
         raise _ambiguous(name, found)
@@ -289,7 +289,7 @@ def _own_newest(log_dir: str) -> Run | None:
     own = [run for run in find(log_dir) if run.is_in(log_dir) and not run.user]
     if not own:
         return None
-    run_files.hold(own[-1].path)
+    _held(own[-1].path)
     return own[-1]
 
 
@@ -304,7 +304,7 @@ def _at_path(name: str, log_dir: str) -> Run | None:
         real = links.real_path(path)
         if files.is_run(real):
             # All files that the command reads are those of one directory.
-            _check_links(path, real, run_files.hold(real))
+            _check_links(path, real, _held(real))
             return read(real)
         if _is_closed(path):
             raise UsageError(
@@ -314,6 +314,18 @@ def _at_path(name: str, log_dir: str) -> Run | None:
     if (name in names.NEWEST or name == link) and os.path.lexists(link):
         return _own_newest(log_dir)  # The link leads to logs of MPI ranks, which have no plan.
     return None
+
+
+def _held(path: str) -> run_files.Folder:
+    """Hold the directory of a run, so that all files that a command reads are those of one directory.
+
+    Raises:
+        UsageError: It cannot be opened: another user may exchange it meanwhile.
+    """
+    try:
+        return run_files.hold(path)
+    except OSError as error:
+        raise UsageError(f"{escaped(path)} cannot be read: {run_files.reason(error)}") from None
 
 
 def _ambiguous(name: str, found: list[Run]) -> UsageError:

@@ -110,7 +110,10 @@ class RemoteLogs:
         if last:
             self._sent += len(data)
             self._check_limits()
-        return self._lines(data)
+        shown = self._lines(data)
+        if last:
+            self._sent += max(0, len(shown) - len(data))  # Each line gets the name of its rank.
+        return shown
 
     def _check_limits(self) -> None:
         """End the reading of a host that goes on without an end.

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.processes import procfs
+from hccl_tools.processes import mounts, procfs
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
@@ -40,6 +40,7 @@ def members() -> Iterator[Member]:
     setuid program: another user has chosen what it claims.
     """
     left: dict[int, int] = {os.geteuid(): sys.maxsize}
+    own_mounts = mounts.of_process()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         owner = procfs.user(pid)
         if not procfs.is_of_one_user(pid):
@@ -48,13 +49,21 @@ def members() -> Iterator[Member]:
         left[owner] -= len(data)
         if path := _run_in(data):
             status = procfs.status(pid)
-            if status is not None and status.state not in procfs.ENDED_STATES and _may_claim(owner, path):
+            if (
+                status is not None
+                and status.state not in procfs.ENDED_STATES
+                and _may_claim(owner, path, own_mounts)
+            ):
                 yield Member(pid, owner, path)
 
 
-def _may_claim(user: int, path: str) -> bool:
+def _may_claim(user: int, path: str, own_mounts: list[mounts.Mount]) -> bool:
+    if user == os.geteuid():
+        return True
+    if not mounts.answers(path, own_mounts):
+        return False
     try:
-        return user in {os.geteuid(), os.lstat(path).st_uid}
+        return user == os.lstat(path).st_uid
     except OSError:
         return False
 

@@ -16,6 +16,7 @@ from hccl_tools.host import device_holders, open_descriptors
 from hccl_tools.host.open_descriptors import OpenDescriptors
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import preflight
+from hccl_tools.processes import mounts
 from tests.launch.test_preflight import HOST, plan
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def test_a_file_of_a_file_system_that_others_serve_is_not_asked(
     """It may never answer, and a start would wait for it."""
     with holding(0, node) as pid:
         found, _ = device_holders.holders([0], site_of(node))
-        monkeypatch.setattr(device_holders, "_OWN_FILE_SYSTEMS", frozenset({"devtmpfs"}))
+        monkeypatch.setattr(mounts, "_LOCAL_HERE", frozenset({"devtmpfs"}))
         others, _ = device_holders.holders([0], site_of(node))
 
     assert (pid in {one.pid for one in found}, pid in {one.pid for one in others}) == (True, False)

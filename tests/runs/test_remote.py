@@ -109,6 +109,25 @@ def test_a_far_side_that_sends_without_an_end_is_named_and_left(
     assert logs.error.message.startswith(f"host-b: {message}")
 
 
+def test_what_is_shown_of_a_host_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each empty line gets the name of its rank: what the host sends is a tenth of what is written."""
+    monkeypatch.setattr(remote, "_MOST_BYTES", 1 << 20)
+    program = "import sys\nwhile True: sys.stdout.write(chr(10) * 4096)"
+    logs = RemoteLogs(
+        "host-b", [sys.executable, "-c", program], "/log/run", silence=5, labels=(b"[rank 1] ",)
+    )
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        while data := logs.read(last=True):
+            shown.extend(data)
+        return logs.ended
+
+    assert eventually(has_ended)
+    logs.close()
+    assert len(shown) < 2 << 20
+
+
 def test_a_reader_that_pauses_is_not_held_against_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pager takes the output when its user goes on: a host that has sent all the time is not slow."""
     now = 1000.0

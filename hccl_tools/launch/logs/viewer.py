@@ -132,10 +132,21 @@ def _check_place(run: Run, path: str, owner: int | None) -> None:
 
 
 def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list[Source]:
-    """Return readers for logs of this host, each from its last ``lines`` lines or from its beginning."""
+    """Return readers for logs of this host, each from its last ``lines`` lines or from its beginning.
+
+    Raises:
+        InputError: A log cannot be opened: another user may exchange it meanwhile.
+    """
     return [
-        _Shown(path, f"[{name}] ".encode() if prefixed else b"", lines=lines) for name, path in logs.items()
+        _shown(path, f"[{name}] ".encode() if prefixed else b"", lines=lines) for name, path in logs.items()
     ]
+
+
+def _shown(path: str, prefix: bytes, *, lines: int | None) -> Source:
+    try:
+        return _Shown(path, prefix, lines=lines)
+    except OSError as error:
+        raise InputError(f"{escaped(path)} cannot be read: {run_files.reason(error)}") from None
 
 
 def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
@@ -193,13 +204,19 @@ class _Shown:
 
     def read(self, *, last: bool) -> bytes:
         """Return the data that can be shown now; the log of a restart follows the rest of this log."""
+        if self.error is not None:
+            return b""
         following = names.generation(self._path, self._restart + 1)
         restarted = run_files.status(following) is not None
         if (data := self._follower.read(last=last or restarted)) or not restarted:
             return data
         self._follower.close()
         self._restart += 1
-        self._follower = Follower(following, self._prefix)
+        try:
+            self._follower = Follower(following, self._prefix)
+        except OSError as error:
+            self.error = InputError(f"{escaped(following)} cannot be read: {run_files.reason(error)}")
+            return b""
         return self._follower.read(last=last)
 
 
