@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import shlex
@@ -22,7 +23,9 @@ from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
 from hccl_tools.host.local_addresses import those_of_this_host
 from hccl_tools.launch import engines
 from hccl_tools.notation import host_list
+from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
+from hccl_tools.processes.limits import FileLimit, file_limit
 from hccl_tools.programs import ssh
 from hccl_tools.programs.lookup import on_path
 from hccl_tools.remote import archive
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 
 #: Seconds in which the programs on the other hosts end after their connection was closed.
 _GRACE_S = 4.0
+#: Open files of the connection to a host, and of this process itself.
+_DESCRIPTORS, _OTHERS = 4, 64
 _NOT_FOUND = 127
 #: kubectl adds a line with the exit code to the messages of the program.
 _KUBECTL_END = "command terminated with exit code"
@@ -122,20 +127,35 @@ def survey(
         return max(1.0, until - time.monotonic())
 
     queries: list[Connection] = []
+    limit = FileLimit()
+    limit.allows(_DESCRIPTORS * len(hosts) + _OTHERS)
     with selectors.DefaultSelector() as selector:
         tasks = (SurveyTask(host, places[host], request, left(), over_mpi=False) for host in hosts)
         here = frozenset() if options.via else those_of_this_host(hosts)
         opening = (_query(task, program, selector, options, is_here=task.host in here) for task in tasks)
         try:
             serve(opening, queries, selector, counts=lambda one: not one.ended, until=until)
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            raise _too_many(len(hosts)) from None
         finally:
             _close(queries)
+            limit.restore()
     asked = {one.host: one for one in queries if isinstance(one, _Query)}
     answers = {host: answer for host, one in asked.items() if (answer := one.answer) is not None}
     silent = [host for host in hosts if host not in answers]
     program_name = os.path.basename(options.via[0]) if options.via else str(options.engine)  # noqa: PTH119
     causes = [_cause(host, asked.get(host), options.seconds, program_name) for host in silent]
     return EngineOutcome(answers, causes)
+
+
+def _too_many(hosts: int) -> UsageError:
+    """Return the error for more hosts than this process may have open files for."""
+    return UsageError(
+        f"{count(hosts, 'host')} cannot be asked: this process may have {file_limit()} open files",
+        hint=f"raise the limit: ulimit -n {_DESCRIPTORS * hosts + _OTHERS}",
+    )
 
 
 def _query(

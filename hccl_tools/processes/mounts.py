@@ -20,6 +20,8 @@ _LOCAL = frozenset({"devtmpfs", "tmpfs", "ramfs", "ext2", "ext3", "ext4", "xfs",
 _LOCAL_HERE = _LOCAL | {"overlay"}
 #: The most bytes of a list of mounts that are read, and the most links that a path may have.
 _MOST_BYTES, _MOST_LINKS = 1 << 22, 40
+#: The places of fields in a line of mountinfo: that of the path, and, after the dash, that of the options.
+_POINT, _OPTIONS = 4, 2
 
 
 class Mount(NamedTuple):
@@ -48,9 +50,9 @@ def of_process(pid: int | str = "self") -> list[Mount]:
     found = []
     for line in lines:
         fields, _, own = line.partition(" - ")
-        match fields.split(" "), own.split(" "):
-            case [number, _, _, _, point, *_], [kind, _, options, *_]:
-                found.append(Mount(number, _unescaped(point), kind, options))
+        before, after = fields.split(" "), own.split(" ")
+        if len(before) > _POINT and len(after) > _OPTIONS:
+            found.append(Mount(before[0], _unescaped(before[_POINT]), after[0], after[_OPTIONS]))
     return found
 
 

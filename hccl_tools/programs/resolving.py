@@ -45,9 +45,16 @@ def _look_up_all(waiting: deque[str], found: dict[str, tuple[str, ...]], seconds
 
     deadline = time.monotonic() + seconds
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(len(waiting), _AT_ONCE))]
+    started = []
     for thread in threads:
-        thread.start()
-    for thread in threads:
+        try:
+            thread.start()
+        except RuntimeError:  # No more processes may be started: the others look all names up.
+            break
+        started.append(thread)
+    if not started:
+        work()
+    for thread in started:
         thread.join(max(0.0, deadline - time.monotonic()))
     waiting.clear()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import time
 from functools import partial
@@ -86,8 +87,12 @@ def _open_output(log_dir: str) -> int:
     """
     try:
         with run_files.opened(log_dir) as folder:
+            folder.file_mode = _MODE  # From the first moment: a reader keeps what it has opened.
             descriptor = folder.open_append(OUTPUT)
-        os.fchmod(descriptor, _MODE)
+            if stat.S_IMODE(os.fstat(descriptor).st_mode) != _MODE:  # Another version has made it.
+                os.close(descriptor)
+                folder.unlink(OUTPUT)
+                descriptor = folder.open_append(OUTPUT)
     except OSError as error:
         raise not_usable(f"{log_dir}/{OUTPUT}", run_files.reason(error)) from error
     return descriptor

@@ -234,3 +234,33 @@ def test_control_characters_of_a_host_are_escaped(ssh: Path, tmp_path: Path) -> 
     done = gen(ssh, tmp_path, "--hosts", "node1")
 
     assert "node1: \\u001b[31mred" in done.stderr
+
+
+def test_more_hosts_than_files_may_be_open_are_asked(tmp_path: Path) -> None:
+    """The usual `ulimit -n` is 1024: it is raised, and a hard limit is named."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nexit 255\n")
+    ssh.chmod(0o755)
+    call = [
+        sys.executable,
+        "-m",
+        "hccl_tools",
+        "gen",
+        "--hosts",
+        "10.0.0.[1-40]",
+        "--ssh",
+        str(ssh),
+        "-o",
+        "-",
+    ]
+
+    def limited(soft: int, hard: int) -> subprocess.CompletedProcess[str]:
+        shell = ["sh", "-c", f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$@"', "sh", *call]
+        return subprocess.run(shell, capture_output=True, text=True, check=False)
+
+    raised, refused = limited(64, 512), limited(64, 64)
+
+    assert (raised.returncode, refused.returncode) == (1, 1)
+    assert "40 of 40 hosts did not answer" in raised.stderr
+    assert "error: 40 hosts cannot be asked: this process may have 64 open files" in refused.stderr
+    assert "help: raise the limit: ulimit -n 224" in refused.stderr
