@@ -241,18 +241,8 @@ def test_more_hosts_than_files_may_be_open_are_asked(tmp_path: Path) -> None:
     ssh = tmp_path / "ssh"
     ssh.write_text("#!/bin/sh\nexit 255\n")
     ssh.chmod(0o755)
-    call = [
-        sys.executable,
-        "-m",
-        "hccl_tools",
-        "gen",
-        "--hosts",
-        "10.0.0.[1-40]",
-        "--ssh",
-        str(ssh),
-        "-o",
-        "-",
-    ]
+    call = [sys.executable, "-m", "hccl_tools", "gen", "--hosts", "10.0.0.[1-40]"]
+    call += ["--engine", "ssh", "--ssh", str(ssh), "-o", "-"]
 
     def limited(soft: int, hard: int) -> subprocess.CompletedProcess[str]:
         shell = ["sh", "-c", f'ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$@"', "sh", *call]
@@ -260,7 +250,7 @@ def test_more_hosts_than_files_may_be_open_are_asked(tmp_path: Path) -> None:
 
     raised, refused = limited(64, 512), limited(64, 64)
 
-    assert (raised.returncode, refused.returncode) == (1, 1)
+    assert (raised.returncode, refused.returncode) == (1, 2)
     assert "40 of 40 hosts did not answer" in raised.stderr
     assert "error: 40 hosts cannot be asked: this process may have 64 open files" in refused.stderr
     assert "help: raise the limit: ulimit -n 224" in refused.stderr
