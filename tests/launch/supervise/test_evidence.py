@@ -345,7 +345,9 @@ def test_a_rank_without_torch_says_so() -> None:
     assert job.returncode == 1, job.stderr
     found = evidence()["ranks"]
     assert {one["recorder_problem"] for one in found if one["pid"]} == {"it has not loaded torch"}
-    assert not list(Path("log/latest/").glob("recorder_rank_*"))
+    # A rank that is asked again, as its answer is late, may write it once more after it was read.
+    left = [json.loads(one.read_text()) for one in Path("log/latest/").glob("recorder_rank_*")]
+    assert [one for one in left if "problem" not in one] == []
 
 
 #: A rank at whose exit Python has ended faulthandler when it is asked for its stack and its recorder.
