@@ -144,20 +144,20 @@ def conflict(text: str, at: int) -> str:
     )
     markers = f"the marker lines {line}, {second} and {third}"
     one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
-    elsewhere = _elsewhere(text, (at, last.end()), kept)
+    elsewhere = _elsewhere(text, at, last.end(), kept)
     return f"{_of_both(kept, markers, one) or one}{elsewhere}"
 
 
-def _elsewhere(text: str, conflict: tuple[int, int], sides: tuple[str, str]) -> str:
-    """Return what else is to be done if lines outside of a conflict name the only server of a side."""
-    names = [_ENTRIES[0][1].findall(side) for side in sides]
+def _elsewhere(text: str, start: int, end: int, sides: tuple[str, str]) -> str:
+    """Return what else is to be done if a line before or after a conflict names the only server of a side."""
+    names = [_SERVER.findall(side) for side in sides]
     if [len(one) for one in names] != [1, 1] or names[0] == names[1]:
         return ""
     for own in (names[1][0], names[0][0]):
-        rest = text[: conflict[0]].rfind(f'"{own}"'), text.find(f'"{own}"', conflict[1])
-        places = [one for one in rest if one >= 0]
-        if places:
-            line = text.count("\n", 0, places[0]) + 1
+        before, after = text.rfind(f'"{own}"', 0, start), text.find(f'"{own}"', end)
+        place = before if before >= 0 else after
+        if place >= 0:
+            line = text.count("\n", 0, place) + 1
             return f'; line {line} has "{own}", too: write the server that you keep there'
     return ""
 

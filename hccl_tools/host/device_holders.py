@@ -15,7 +15,7 @@ from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from hccl_tools.host.site_defaults import Site
 
@@ -51,7 +51,8 @@ def holders(devices: Iterable[int], site: Site) -> tuple[list[Holder], str]:
     opened = OpenDescriptors(without={os.getpid(), *procfs.kernel_threads()})
     for pid, descriptors in opened.each():
         names = [name for name, target in descriptors if target.rpartition("/")[2].startswith(_NAME)]
-        held = {_opened(pid, name) for name in names}
+        local: Container[str] = mounts.local_numbers(pid) if names else ()
+        held = {_opened(pid, name, local) for name in names}
         found += [_holder(pid, device) for node, device in nodes.items() if node in held]
     return found, opened.left_out()
 
@@ -62,10 +63,10 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
     return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
 
 
-def _opened(pid: int, name: str) -> _Node | None:
+def _opened(pid: int, name: str, local: Container[str]) -> _Node | None:
     """Return the node that a descriptor uses; None if it only refers to it (O_PATH), which needs no right."""
     flags, mount = mounts.descriptor(pid, name)
-    if not mount or flags & os.O_PATH or not mounts.is_local(pid, mount):
+    if flags & os.O_PATH or mount not in local:
         return None
     try:
         return _node(os.stat(f"/proc/{pid}/fd/{name}"))

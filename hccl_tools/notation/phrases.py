@@ -29,6 +29,11 @@ def count(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
+def those(number: int, noun: str) -> str:
+    """Return what follows "the": ``missing`` + ``server`` for one, ``2 servers`` for more."""
+    return count(number, noun) if number > 1 else noun
+
+
 def ordinal(number: int) -> str:
     """Return a number as a place in an order: ``1st``, ``2nd``, ``11th``, ``23rd``."""
     ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

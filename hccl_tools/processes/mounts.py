@@ -56,13 +56,11 @@ def of_process(pid: int | str = "self") -> list[Mount]:
     return found
 
 
-def is_local(pid: int, number: str) -> bool:
-    """Return whether a mount that a process sees is a file system of this machine itself, by its number."""
-    for mounts, kinds in ((of_process(), _LOCAL_HERE), (of_process(pid), _LOCAL)):
-        for mount in mounts:
-            if mount.number == number:
-                return mount.kind in kinds
-    return False
+def local_numbers(pid: int) -> frozenset[str]:
+    """Return the numbers of the mounts that a process sees and that are file systems of this machine."""
+    own = {mount.number: mount.kind in _LOCAL_HERE for mount in of_process()}
+    others = {mount.number: mount.kind in _LOCAL for mount in of_process(pid)}
+    return frozenset(number for number, is_local in {**others, **own}.items() if is_local)
 
 
 def descriptor(pid: int, name: str) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from hccl_tools.rules.rank_restarts import restarts
 from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Server
@@ -369,12 +369,18 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     return LostDevices(lost, of_server, why) if lost and not others else None
 
 
+def first_of_group(ids: Iterable[int]) -> int:
+    """Return the first device of the group of four in which the lowest device is."""
+    lowest = min(ids)
+    return lowest - lowest % _GROUP
+
+
 def _without_gap(subject: Subject, ids: frozenset[int | None]) -> frozenset[int | None]:
     """Return the devices from the first of their group of four on, or from 0 on, if some are not listed."""
     known = [number for number in ids if number is not None]
     if not known or max(known) >= subject.product.device_limit:
         return ids
-    for first in (min(known) - min(known) % _GROUP, 0):
+    for first in (first_of_group(known), 0):
         if (whole := frozenset[int | None](range(first, max(known) + 1))) - ids:
             return whole
     return ids

@@ -16,7 +16,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.notation.phrases import and_more, count, devices
+from hccl_tools.notation.phrases import and_more, count, devices, those
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import run_together, strays
 from hccl_tools.rules.clusters import listed_servers
@@ -104,12 +104,7 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
         return Doubt("", "wait: the program that writes the table adds the other servers before the status")
     if found := strays.servers(subject):
         return _elsewhere(subject, stated, right, found)
-    missing = (
-        "server"
-        if stated - len(subject.table.servers) == 1
-        else f"{stated - len(subject.table.servers)} servers"
-    )
-    both = f"add the missing {missing}, or, if none is missing, {right}"
+    both = f"add the missing {those(stated - len(subject.table.servers), 'server')}, or, if none is missing, {right}"
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):
@@ -358,13 +353,6 @@ def _lost_entries(subject: Subject, stated: int, lost: LostDevices, gap: str) ->
     )
 
 
-def _of_number(counts: dict[str, tuple[int | None, int]], noun: str) -> str:
-    """Return the missing instances or devices of a group."""
-    stated, actual = counts[f"{noun}_count"]
-    number = (stated or 0) - actual
-    return f"{number} {noun}s" if number > 1 else noun
-
-
 def on_group(
     subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]], key: str
 ) -> Doubt | None:
@@ -378,7 +366,8 @@ def on_group(
     right = f'write "{key}": "{actual}"'
     lower = [one for one, (stated, number) in counts.items() if stated is not None and stated > number]
     lost = "instance" if key == "instance_count" or len(lower) == len(counts) else "device"
-    both = f"add the missing {_of_number(counts, lost)}, or, if none is missing, {right}"
+    stated, number = counts[f"{lost}_count"]
+    both = f"add the missing {those((stated or 0) - number, lost)}, or, if none is missing, {right}"
     if is_waiting(subject) and lower:
         return Doubt("", "wait: the program that writes the table adds the other instances before the status")
     if (unfilled := unfilled_placeholder(subject)) is not None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.notation.phrases import those
 from hccl_tools.rules import doubts
 from hccl_tools.rules.copies import server_copies
 from hccl_tools.rules.joined_groups import joined_groups, repeated_group
@@ -90,7 +91,7 @@ def _is_whole_count(subject: Subject, group: Group, stated: int | None) -> bool:
 
 def _on_groups(stated: int, listed: int) -> Doubt | None:
     """Return the doubt about group_list if group_count is higher."""
-    missing = "group" if stated - listed == 1 else f"{stated - listed} groups"
+    missing = those(stated - listed, "group")
     return doubts.Doubt("", _MISSING_GROUP.format(missing, listed)) if stated > listed else None
 
 

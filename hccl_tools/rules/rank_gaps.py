@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, those
 from hccl_tools.rules import doubled_keys, doubts, rank_devices, run_together
 from hccl_tools.rules.copies import absent_ranks, lost_devices, named_server
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
@@ -160,10 +160,7 @@ def _with_lost_server(subject: Subject, right: str) -> str:
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:
         return right
-    lost, missing = (
-        rank_list(absent_ranks(subject)),
-        "server" if number - servers == 1 else f"{number - servers} servers",
-    )
+    lost, missing = rank_list(absent_ranks(subject)), those(number - servers, "server")
     return (
         f'server_count is "{stated}", so add the missing {missing} with {lost}; '
         f'if none is missing, write "server_count": "{servers}" and {right}'

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation import phrases
 from hccl_tools.rules.address_order import one_of
 from hccl_tools.rules.commands import how_device
-from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
+from hccl_tools.rules.copies import (
+    absent_ranks,
+    first_of_group,
+    instances_of_other_hosts,
+    lost_devices,
+    surplus_rows,
+)
 from hccl_tools.rules.filled_columns import filled_among_others, servers_among_others
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -161,7 +167,7 @@ def _completed(subject: Subject, server_id: str) -> str:
     own = device_sets(subject)[server_id]
     if len(own) + 1 not in _COUNTS or len(set(own)) != len(own):
         return ""
-    first = min(own) - min(own) % _FOUR
+    first = first_of_group(own)
     lost = sorted(set(range(first, first + len(own) + 1)) - set(own))
     if len(lost) != 1 or subject.table.format == "group_list":
         return "" if len(lost) != 1 else f"add device {lost[0]} if it is missing, or "

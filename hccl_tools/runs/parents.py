@@ -145,7 +145,7 @@ def _is_trusted_owner(path: str, owner: int) -> bool:
     try:
         with run_files.opened(os.path.dirname(path) if os.path.islink(path) else path) as opened:
             return owner == opened.own_id()
-    except OSError:  # Only its owner can read it, it is no directory, or it has been replaced.
+    except OSError:  # Only its owner can read it, it is not a directory, or it has been replaced.
         return False
 
 

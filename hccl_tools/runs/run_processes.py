@@ -40,7 +40,7 @@ def members() -> Iterator[Member]:
     setuid program: another user has chosen what it claims.
     """
     left: dict[int, int] = {os.geteuid(): sys.maxsize}
-    own_mounts = mounts.of_process()
+    own_mounts, claims = mounts.of_process(), dict[tuple[int, str], bool]()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         owner = procfs.user(pid)
         if not procfs.is_of_one_user(pid):
@@ -49,11 +49,12 @@ def members() -> Iterator[Member]:
         left[owner] -= len(data)
         if path := _run_in(data):
             status = procfs.status(pid)
-            if (
-                status is not None
-                and status.state not in procfs.ENDED_STATES
-                and _may_claim(owner, path, own_mounts)
-            ):
+            if status is None or status.state in procfs.ENDED_STATES:
+                continue
+            claim = owner, path
+            if claim not in claims:  # The processes of a run have one path.
+                claims[claim] = _may_claim(owner, path, own_mounts)
+            if claims[claim]:
                 yield Member(pid, owner, path)
 
 

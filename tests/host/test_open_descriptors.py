@@ -1,4 +1,4 @@
-"""Another user's open descriptors cost a bounded time, and hide those of nobody else."""
+"""The open descriptors of another user cost a bounded time, and do not hide those of other users."""
 
 from __future__ import annotations
 

@@ -76,6 +76,20 @@ def test_a_far_side_that_does_not_end_is_named_and_left() -> None:
     assert logs.error.message.startswith("host-b: its logs have no end")
 
 
+def shown_of(logs: RemoteLogs) -> bytearray:
+    """Return what is shown of logs up to their end, or until they are left."""
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        while data := logs.read(last=True):
+            shown.extend(data)
+        return logs.ended
+
+    assert eventually(has_ended)
+    logs.close()
+    return shown
+
+
 @pytest.mark.parametrize(
     ("program", "limits", "message"),
     [
@@ -94,15 +108,7 @@ def test_a_far_side_that_sends_without_an_end_is_named_and_left(
     for name, value in limits.items():
         monkeypatch.setattr(remote, name, value)
     logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run", silence=0.5)
-    shown = bytearray()
-
-    def has_ended() -> bool:
-        while data := logs.read(last=True):
-            shown.extend(data)
-        return logs.ended
-
-    assert eventually(has_ended)
-    logs.close()
+    shown = shown_of(logs)
     assert shown.startswith(b"x")
     assert len(shown) < 2 << 20
     assert logs.error is not None
@@ -116,15 +122,7 @@ def test_what_is_shown_of_a_host_counts(monkeypatch: pytest.MonkeyPatch) -> None
     logs = RemoteLogs(
         "host-b", [sys.executable, "-c", program], "/log/run", silence=5, labels=(b"[rank 1] ",)
     )
-    shown = bytearray()
-
-    def has_ended() -> bool:
-        while data := logs.read(last=True):
-            shown.extend(data)
-        return logs.ended
-
-    assert eventually(has_ended)
-    logs.close()
+    shown = shown_of(logs)
     assert len(shown) < 2 << 20
 
 
