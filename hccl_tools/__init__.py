@@ -69,11 +69,11 @@ _PARTS = frozenset({
     "launch.supervise.after_start",  # 0.9 ms; jobs of more than some seconds
     "launch.supervise.supervisor",  # 3 ms; after the checks, or while hccn_tool answers
     "notation.exclusion",  # 0.5 ms; --exclude
-    "runs.table_lock",  # 0.3 ms; a start on devices
     "show.picture.drawing",  # 10 ms; -f svg, -f html
     "validation.host_files",  # 28 ms; files of an Ascend 950 host
     "validation.local_check",  # 1.3 ms; --local
     "validation.non_table_documents",  # 3 ms; documents that are not a table
+    "validation.older_formats",  # 3 ms; version 1.1, the lab form
     "validation.repair",  # 28 ms; a table that a reader has refused
     "zh.lines",  # 0.5 ms; --lang zh
 })  # fmt: skip

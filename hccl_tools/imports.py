@@ -25,8 +25,8 @@ def prepare() -> None:
     sys.meta_path.insert(0, OwnModules)
     # click imports inspect for the texts of help: with Python's parser and tokenizer, 3 ms and 1 MB.
     sys.modules.setdefault("inspect", _Inspect("inspect"))
-    # Few commands use these, which dataclasses and this package import.
-    for name in ("copy", "shlex"):
+    # Few calls use these, which dataclasses and this package import.
+    for name in ("copy", "shlex", "textwrap"):
         sys.modules.setdefault(name, _LoadedOnUse(name))
     # click's uuid asks it for the name of the system; a dozen patterns, 1 ms.
     sys.modules.setdefault("platform", _LoadedOnUse("platform", system=lambda: os.uname().sysname))

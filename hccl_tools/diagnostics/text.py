@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections import Counter
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import ReportOptions, place
@@ -173,7 +173,7 @@ def _places(shown: Sequence[Placed], number: int, options: ReportOptions) -> lis
     listed = and_more(places, len(places), unlisted=number - len(places))
     more = " (`--all`)" if number > len(places) else ""
     room = _WIDTH if options.width is None else min(_WIDTH, options.width - _MARGIN)
-    return wrap(f"in {number:,} places: {listed}{more}", room, subsequent_indent="  ")
+    return textwrap.wrap(f"in {number:,} places: {listed}{more}", room, subsequent_indent="  ")
 
 
 #: The fewest places without words of their own that are listed together.

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.host.simulated import product_of
+from hccl_tools.host.simulated_addresses import product_of
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.visible import present
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand

@@ -66,12 +66,25 @@ def rank_ids(servers: list[Server], device_numbers: list[int | None]) -> list[st
     rows: dict[str, list[int]] = {}
     for server in servers:
         rows.setdefault(server.server_id, []).extend(server.rows)
-    number_of = [number or 0 for number in device_numbers].__getitem__
-    order = chain.from_iterable(sorted(rows[name], key=number_of) for name in sorted(rows))
+    order = chain.from_iterable(rows[name] for name in sorted(rows))
+    if len(rows) < len(servers) or not _ascend_in_each(servers, device_numbers):
+        number_of = [number or 0 for number in device_numbers].__getitem__
+        order = chain.from_iterable(sorted(rows[name], key=number_of) for name in sorted(rows))
     numbered = [""] * len(device_numbers)
     for row, rank in zip(order, map(str, range(len(device_numbers))), strict=False):
         numbered[row] = rank
     return numbered
+
+
+def _ascend_in_each(servers: list[Server], device_numbers: list[int | None]) -> bool:
+    """Return whether all servers list the same devices in ascending order, as usual: none is sorted then."""
+    size = len(servers[0].rows) if servers else 0
+    first = [number for number in device_numbers[:size] if number is not None]
+    return (
+        first == sorted(first)
+        and all(len(server.rows) == size for server in servers)
+        and device_numbers == first * len(servers)
+    )
 
 
 def write(table: RankTable) -> Iterator[str]:

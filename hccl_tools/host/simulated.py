@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 from hccl_tools.host import dev_info, eid, levels
 from hccl_tools.host.facts import DeviceFacts
-from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.table.addresses import SIMULATED_NETWORK
+from hccl_tools.host.simulated_addresses import address, server_id
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from hccl_tools.host.dev_info import DeviceInfo
-    from hccl_tools.table.model import RankTable, Server
     from hccl_tools.table.products import Product
 
 #: The number of machines for which the address ranges below suffice.
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
-#: The first three numbers of the address of a single machine; a cluster has ``SIMULATED_NETWORK``.
-_LOOPBACK = "127.0.0."
 #: The source of the addresses of simulated devices.
 SOURCE = "simulated"
 
@@ -78,43 +74,7 @@ def _device(product: Product, machine: int, device_id: int) -> DeviceFacts:
         # The driver's own composition: server index, NPU, die, physical id (seen in public logs).
         npu, die = divmod(device_id, product.dies_per_npu)
         super_device_id = (machine - 1) << 22 | npu << 18 | die << 16 | device_id
-    return DeviceFacts(device_id, (_address(product, machine, device_id),), SOURCE, super_device_id)
-
-
-def _address(product: Product, machine: int, device_id: int) -> str:
-    if product.group_size:
-        group, position = divmod(device_id, product.group_size)
-        return f"192.168.{100 + position}.{100 + 2 * (machine - 1) + 1 - group}"
-    first = product.simulated.first_address if product.simulated else 0
-    return f"192.168.{machine}.{first + device_id}"
-
-
-def product_of(table: RankTable) -> Product | None:
-    """Return the product of a table of simulated machines, by the addresses of servers and their devices.
-
-    The first and the last device of each server are looked at; another one may be damaged. ``None`` is
-    returned for other tables, and where several products have these addresses.
-    """
-    found = [
-        product
-        for product in PRODUCTS.values()
-        if product.simulated
-        and table.format in product.formats
-        and not (product.single_server and len(table.servers) > 1)
-        and all(_is_machine(table, server, product) for server in table.servers)
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _is_machine(table: RankTable, server: Server, product: Product) -> bool:
-    network, _, number = server.server_id.rpartition(".")
-    if f"{network}." not in {SIMULATED_NETWORK, _LOOPBACK} or (machine := whole_number(number)) is None:
-        return False
-    rows = (*server.rows[:1], *server.rows[-1:])
-    ids = [(table.device_numbers[row], table.device_ips[row]) for row in rows]
-    return bool(rows) and all(
-        one is not None and address == _address(product, machine, one) for one, address in ids
-    )
+    return DeviceFacts(device_id, (address(product, machine, device_id),), SOURCE, super_device_id)
 
 
 def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
@@ -132,12 +92,3 @@ def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
     eids += [eid.make(1, device_id, die, None, chassis=chassis, super_pod=super_pod) for die in (0, 1)]
     up = tuple(dev_info.Port(die, number, "UB", "UP") for die, number in ports)
     return dev_info.DeviceInfo(up, (f"192.168.2.{199 - device_id}",), tuple(eids))
-
-
-def server_id(machine: int, *, of_cluster: bool = False) -> str:
-    """Return the address of a simulated machine: of a cluster, else a loopback address.
-
-    >>> server_id(1), server_id(5, of_cluster=True)
-    ('127.0.0.1', '192.0.2.5')
-    """
-    return f"{SIMULATED_NETWORK if of_cluster else _LOOPBACK}{machine}"

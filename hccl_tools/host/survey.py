@@ -11,6 +11,7 @@ from hccl_tools.host import (
     levels,
     selection,
     simulated,
+    simulated_addresses,
     site_defaults,
     super_pod,
     visible,
@@ -179,7 +180,10 @@ def _simulated(request: SurveyRequest, text: str) -> HostFacts:
             f"--simulate {text} and --product {product.name} are different machines",
             hint=f"leave --product out, or use --simulate {product.name}",
         )
-    server_id, source = simulated.server_id(machine, of_cluster=":" in text), "the simulated machine's"
+    server_id, source = (
+        simulated_addresses.server_id(machine, of_cluster=":" in text),
+        "the simulated machine's",
+    )
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
     there = {one.device_id: one for one in simulated.devices(made_up, machine, server_id)}

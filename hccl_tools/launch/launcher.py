@@ -15,7 +15,7 @@ from hccl_tools.launch.render import plan_output
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
-from hccl_tools.runs import directory, log_files, names, own_runs, parents, private_files
+from hccl_tools.runs import directory, log_files, names, own_runs, parents, private_files, table_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -276,8 +276,7 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    lock: int = load_part("runs.table_lock").take(data + part.encode(), prepared.plan.run_dir, os.environ)
-    return lock
+    return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
 def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:

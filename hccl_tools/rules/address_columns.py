@@ -128,9 +128,22 @@ def all_plain(subject: Subject) -> bool:
     return plain_addresses(subject) is not None
 
 
-def has_address(addresses: list[str]) -> bool:
-    """Whether a device has a first address other than 0.0.0.0."""
-    return bool(addresses) and not is_unset(addresses[0])
+@shared
+def rows_unset(subject: Subject) -> frozenset[int]:
+    """Return the rows of which an address is 0.0.0.0."""
+    if UNSET not in "\n".join(text for text in subject.table.device_ips if type(text) is str):
+        return frozenset()  # Most tables: no address is looked at alone.
+    return frozenset(row for row, texts in enumerate(addresses_read(subject)) if any(map(is_unset, texts)))
+
+
+@shared
+def have_address(subject: Subject) -> list[bool]:
+    """For each row, whether its first address is other than 0.0.0.0."""
+    unset = rows_unset(subject)
+    return [
+        bool(texts) and not (row in unset and is_unset(texts[0]))
+        for row, texts in enumerate(addresses_read(subject))
+    ]
 
 
 @shared

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from itertools import pairwise, repeat
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, packed_addresses, plain_addresses
+from hccl_tools.rules.address_texts import joined_names
 from hccl_tools.rules.moved_entries import exchanged, owners
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.shared_values import owners_of
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.rules.shared_values import Owners
 
-#: What stands between several addresses in one text, the longest one that is examined, and the addresses that a hint names.
-_BETWEEN, _LONGEST, _MOST_NAMES = r"[\s,;|/]+", 400, 4
+#: The addresses that a hint names.
+_MOST_NAMES = 4
 #: The keys that such an order depends on.
 READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
 
@@ -238,14 +238,6 @@ def right_name(subject: Subject, index: int) -> str:
         if name is None
         else f"{hint}: by the order of the others, that of server {index + 1} is {quoted(name)}"
     )
-
-
-def joined_names(text: str) -> list[str]:
-    """Return the addresses of a text with several, as ``hostname -I`` prints them; empty for others."""
-    parts = (
-        re.split(_BETWEEN, text.strip()[:_LONGEST]) if re.search(_BETWEEN, text.strip()[:_LONGEST]) else []
-    )
-    return parts if len(parts) > 1 and all(packed(part) is not None for part in parts) else []
 
 
 def one_of(subject: Subject, index: int) -> tuple[str, str] | None:

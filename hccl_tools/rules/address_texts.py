@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.addresses import is_private
+from hccl_tools.table.addresses import is_private, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -369,11 +369,24 @@ def why_no_eid(text: str) -> str:
 _BETWEEN, _NO_COMMA = r"[\s,;|]+", r"[\s;|]"
 _IN_PLACE_OF_DOTS, _DOTS = r"[,;:/_ -]", 3
 _SEPARATOR = r"[\s,;|:/_-]"
+#: What stands between all addresses of a host, and the longest text with them that is examined.
+_BETWEEN_NAMES, _LONGEST_NAMES = r"[\s,;|/]+", 400
 
 
 def parts(text: str) -> list[str]:
     """Return the parts of a text between blanks, commas, semicolons and bars."""
     return re.split(_BETWEEN, text.strip()) if len(text) <= _LONGEST else [text]
+
+
+def joined_names(text: str) -> list[str]:
+    """Return the addresses of a text with several, as ``hostname -I`` prints them; empty for others."""
+    named = re.split(_BETWEEN_NAMES, text.strip()[:_LONGEST_NAMES])
+    return named if len(named) > 1 and all(packed(part) is not None for part in named) else []
+
+
+def are_separated(texts: Iterable[Any]) -> bool:
+    """Return whether one of many texts has a sign that may stand between two of its parts."""
+    return re.search(_SEPARATOR, "".join(text for text in texts if type(text) is str)) is not None
 
 
 def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | None:

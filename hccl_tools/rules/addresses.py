@@ -257,15 +257,16 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
         if any(packed[text] is None for text in one.found.values()):
             yield addresses_finding(subject, one)
         left_out |= one.found.keys()
+    ips = subject.table.device_ips
+    are_apart = address_texts.are_separated(ips)
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses or row in left_out:
             continue
         if "" in addresses:
-            message = f"{quoted(subject.table.device_ips[row])} has an empty part"
+            message = f"{quoted(ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
-        if (
-            dotted := address_texts.with_dots(subject.table.device_ips[row], right_texts.is_address)
-        ) is not None:
+        dotted = address_texts.with_dots(ips[row], right_texts.is_address) if are_apart else None
+        if dotted is not None:
             yield _wrongly_separated(subject, row, *dotted, alike)
             continue
         for address in filter(None, addresses):

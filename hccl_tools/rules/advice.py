@@ -17,7 +17,8 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     plain_addresses,
 )
-from hccl_tools.rules.address_order import joined_names, order_of_addresses, usual_name
+from hccl_tools.rules.address_order import order_of_addresses, usual_name
+from hccl_tools.rules.address_texts import joined_names
 from hccl_tools.rules.commands import address_query, how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation import host_list
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.table.addresses import QUERIES, is_loopback, query
 
@@ -34,8 +35,6 @@ def host_of(text: str) -> str:
 
 def shown_host(text: str) -> str:
     """Return a host of a table as the place of a command in a hint (``host_list.named``)."""
-    from hccl_tools.notation import host_list  # noqa: PLC0415  (2 ms; only for a hint)
-
     return host_list.named(host_of(text))
 
 

@@ -17,6 +17,7 @@ from hccl_tools.rules.address_columns import addresses_read, packed_addresses
 from hccl_tools.rules.moved_entries import right_devices
 from hccl_tools.rules.rank_restarts import restarts
 from hccl_tools.rules.registry import shared
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 _COMPARED = frozenset({"device_id", "device_ip", "rank_id", "server_id", "pod_name"})
 
 
-#: The numbers of devices of whole machines.
-WHOLE_MACHINES = (8, 16)
 #: The devices of a group of a machine.
 _GROUP = 4
 

@@ -13,7 +13,6 @@ from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.commands import address_query, how, how_device, shown_host
 from hccl_tools.rules.copies import (
-    WHOLE_MACHINES,
     absent_devices,
     copied_rows,
     instances_of_other_hosts,
@@ -40,6 +39,7 @@ from hccl_tools.rules.surplus_devices import (
     without_surplus,
 )
 from hccl_tools.rules.topology import device_sets, rows_by_server
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,6 @@ from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules import bare_entries
 from hccl_tools.rules.registry import COUNTED, Finding, Input, rule
 from hccl_tools.table.products import assumed_for
 
@@ -131,15 +130,14 @@ def duplicate_key(subject: Input) -> Iterator[Finding]:
     if subject.document is None:
         return
     if subject.document.duplicates:
-        from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (8 ms; only for a key that an object has twice)
-
-        yield from doubled_keys.findings(subject, subject.document)
+        yield from _other_documents().doubled_keys.findings(subject, subject.document)
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
 
 
 def _is_entry(subject: Input) -> bool:
     """Return whether the file has entries of a table alone, all of which HCC110 reports."""
-    return bare_entries.of_entries(subject.value, subject.document) is not None
+    found = _other_documents().bare_entries.of_entries(subject.value, subject.document)
+    return found is not None
 
 
 @rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")

@@ -21,7 +21,6 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.rules import run_together, strays
 from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import (
-    WHOLE_MACHINES,
     LostDevices,
     absent_ranks,
     lost_devices,
@@ -38,6 +37,7 @@ from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 from hccl_tools.table.addresses import is_loopback, is_unset
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject

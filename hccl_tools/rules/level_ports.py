@@ -11,12 +11,12 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.level_exchanges import exchanged_ports, exchanged_ports_finding
 from hccl_tools.rules.levels import level_addresses, local_numbers, port_lists
 from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_numbers import read_integer
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

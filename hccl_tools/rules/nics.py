@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import (
-    addresses_read,
     all_plain,
-    has_address,
+    have_address,
     hosts_set,
     refused_values,
     server_count,
@@ -135,14 +134,14 @@ def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
     With ``own``, collect them as HCCL does for a rank's own server: by server_id without blanks, and with
     host_ip as an address of each device.
     """
-    addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
+    have_one, hosts, numbers = have_address(subject), hosts_set(subject), subject.table.device_numbers
     owner = subject.table.server_of_row
     found: dict[str, list[int]] = {}
     for server_id, rows in rows_by_server(subject).items():
         devices = found.setdefault(trimmed(server_id) if own else server_id, [])
         for row in rows:
             number = numbers[row]
-            if number is not None and (has_address(addresses[row]) or (own and hosts[owner[row]])):
+            if number is not None and (have_one[row] or (own and hosts[owner[row]])):
                 devices.append(number)
     return {server_id: tuple(sorted(devices)) for server_id, devices in found.items()}
 

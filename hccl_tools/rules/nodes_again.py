@@ -14,12 +14,12 @@ from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import listed_parts
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.levels import local_numbers
 from hccl_tools.rules.moved_entries import right_devices
 from hccl_tools.rules.rank_graph import has_first_layer
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,10 @@ from hccl_tools.formats.detection import detect
 from hccl_tools.formats.kubernetes.tables import explain
 from hccl_tools.notation.hint import FILES
 from hccl_tools.notation.phrases import MERGE, and_more
-from hccl_tools.rules import bare_entries, flat_lists
+from hccl_tools.rules import bare_entries, doubled_keys, flat_lists
 from hccl_tools.rules.registry import Finding
+
+__all__ = ["bare_entries", "doubled_keys", "explanation", "finding", "text_after"]
 
 if TYPE_CHECKING:
     from hccl_tools.document.document import Document

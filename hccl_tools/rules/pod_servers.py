@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules.address_order import joined_names, usual_name
+from hccl_tools.rules.address_order import usual_name
+from hccl_tools.rules.address_texts import joined_names
 from hccl_tools.rules.commands import host_of, shown_host
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods

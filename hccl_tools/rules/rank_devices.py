@@ -14,9 +14,10 @@ from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how_device, shown_host
-from hccl_tools.rules.copies import WHOLE_MACHINES, LostDevices, absent_ranks, lost_devices
+from hccl_tools.rules.copies import LostDevices, absent_ranks, lost_devices
 from hccl_tools.rules.rank_order import first_of_run, is_between, named_devices, named_host
 from hccl_tools.rules.registry import Finding, shared
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject

@@ -10,13 +10,12 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import right_texts
-from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses, rows_unset
 from hccl_tools.rules.address_order import address_text, is_moved_by_a_server, owners_of_addresses
 from hccl_tools.rules.address_texts import with_dots
 from hccl_tools.rules.claimed_addresses import right_addresses
 from hccl_tools.rules.commands import how, how_device, of_each, on_host
 from hccl_tools.rules.copies import (
-    WHOLE_MACHINES,
     absent_devices,
     copied_rows,
     has_same_pod,
@@ -41,6 +40,7 @@ from hccl_tools.rules.surplus_devices import (
     without_surplus,
 )
 from hccl_tools.table.addresses import is_netmask, is_unset
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,9 +77,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     if all_plain(subject):
         return
     packed, copied = packed_addresses(subject), {*copied_rows(subject), *lost_addresses(subject)}
-    copied |= {
-        row for row, texts in enumerate(addresses_read(subject)) if texts and any(map(is_unset, texts))
-    }  # HCC403
+    copied |= rows_unset(subject)  # HCC403
     for rows in _filled(subject, copied):
         yield _filled_down(subject, rows)
         copied |= {*rows}

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
-from hccl_tools.rules.address_order import joined_names
 from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import joined_ipv4, packed, query
@@ -123,7 +122,7 @@ def _how(table: ServiceTable, row: int) -> str:
 
 def _with_cause(finding: Finding, key: str, text: str) -> Finding:
     """Return a finding with what is wrong with a text, and the text without it."""
-    if names := joined_names(text):
+    if names := address_texts.joined_names(text):
         shown = " or ".join(f'"{name}"' for name in names[:_MOST_NAMED])
         return finding._replace(
             message=f'{key} "{text}" has {len(names)} addresses: it must be one',

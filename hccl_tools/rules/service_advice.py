@@ -10,13 +10,13 @@ from hccl_tools.diagnostics.wording import quoted, without_marks
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import query
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_int
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -289,7 +289,8 @@ def logical_ids(subject: Input) -> Iterator[Finding]:
     table = service_table(subject)
     ids, logical = table.column("device_id"), table.column("device_logical_id")
     counted, physical = list[int](), list[int]()
-    for instance in table.instances:
+    # Usually the two are the same everywhere: then no server counts in another way.
+    for instance in table.instances if ids != logical else ():
         for server in instance.servers:
             rows = table.servers[server].rows
             right = [str(place) for place in range(len(rows))]

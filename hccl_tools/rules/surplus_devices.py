@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how_device
-from hccl_tools.rules.copies import WHOLE_MACHINES, device_copies, named_server, repeated_entries
+from hccl_tools.rules.copies import device_copies, named_server, repeated_entries
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.registry import LEGACY, Finding, shared
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject

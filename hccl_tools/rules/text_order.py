@@ -11,7 +11,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
 from hccl_tools.rules.commands import address_query, how, how_super_device, shown_host
-from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
+from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.filled_columns import (
     filled_among_others,
     filled_servers,
@@ -24,6 +24,7 @@ from hccl_tools.rules.stale_addresses import stale_addresses
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_netmask, packed
+from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

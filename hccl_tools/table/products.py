@@ -213,6 +213,9 @@ PRODUCTS = {
     )
 }  # fmt: skip
 
+#: The numbers of devices of whole machines, ascending.
+WHOLE_MACHINES = tuple(sorted({one.server_size for one in PRODUCTS.values() if one.server_size is not None}))
+
 #: The variable for the product if ``--product`` is not set.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 

@@ -38,7 +38,6 @@ from hccl_tools.rules.registry import (
     rules_for,
     shared_each,
 )
-from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.products import assume
 from hccl_tools.validation import (
     mixtures,
@@ -246,6 +245,8 @@ def _with_refined_product(subject: Subject, size: int = 0) -> Subject:
     """
 
     def largest_server() -> int:
+        from hccl_tools.rules.topology import device_sets  # noqa: PLC0415  (3 ms; not for a regular table)
+
         return size or max((len(set(devices)) for devices in set(device_sets(subject).values())), default=0)
 
     facts = subject.facts

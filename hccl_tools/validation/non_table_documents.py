@@ -1,8 +1,4 @@
-"""Check documents that are not rank tables for hccl-tools.
-
-HCCL reads version 1.1 and the old "lab" form of a group_list. Each has its own rules; a table without faults
-is then checked as the table that HCCL derives from it. Service tables have rules of their own alone.
-"""
+"""Check documents that are not rank tables for hccl-tools. Service tables have rules of their own alone."""
 
 from __future__ import annotations
 
@@ -11,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import load_part
 from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
 from hccl_tools.formats.service import is_well_formed
-from hccl_tools.rules import version_1_1
-from hccl_tools.rules.legacy_formats import as_table
-from hccl_tools.rules.registry import DamagedInput, Input, InputFacts, ServiceInput, Subject, rules_for
+from hccl_tools.rules.registry import DamagedInput, Input, ServiceInput, rules_for
 from hccl_tools.rules.service_structure import service_table
 
 if TYPE_CHECKING:
@@ -42,34 +36,16 @@ def check(
     Returns:
         The input; a valid lab table as a ``Subject``, a service table as a ``ServiceInput``.
     """
-    if kind is LAB:
-        return _judge_lab(given, findings)
     if kind is SERVICE_TABLE:
         return _judge_service(given, findings, violations)
-    if kind is VERSION_1_1:
-        _judge_heterogeneous(given, findings)
+    judged: Input = given
+    if kind is LAB:
+        judged = load_part("validation.older_formats").judge_lab(given, findings)
+    elif kind is VERSION_1_1:
+        load_part("validation.older_formats").judge_version_1_1(given, findings)
     else:
         load_part("validation.host_files").check(given, findings, host)
-    return given
-
-
-def _judge_heterogeneous(subject: Input, findings: Findings) -> None:
-    if findings.run(rules_for(VERSION_1_1.name), subject):
-        return
-    table = version_1_1.as_table(subject.value)
-    seen_as = Subject(Input(InputFacts(subject.product)), table, is_version_1_1=True)
-    before = len(findings.kept)
-    findings.run((rule for rule in rules_for("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
-    findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])
-
-
-def _judge_lab(given: Input, findings: Findings) -> Input:
-    if findings.run(rules_for(LAB.name), given):
-        return given
-    subject = Subject(given, as_table(given.value))
-    later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
-    findings.run(later, subject)
-    return subject
+    return judged
 
 
 def _judge_service(

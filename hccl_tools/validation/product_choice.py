@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.formats.file_kinds import RANK_TABLE
-from hccl_tools.host import simulated, site_defaults
+from hccl_tools.host import simulated_addresses, site_defaults
 from hccl_tools.host.visible import present
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
@@ -98,7 +98,7 @@ def refined(choice: Choice, table: RankTable, largest_server: Callable[[], int])
     """
     if not choice.is_assumed:
         return choice
-    if (known := simulated.product_of(table)) is not None:
+    if (known := simulated_addresses.product_of(table)) is not None:
         return Choice(known, BY_SIMULATION)
     if sum(table.format in product.formats for product in PRODUCTS.values()) > 1:
         return Choice(*assume(table.format, largest_server()), is_assumed=True)

@@ -17,27 +17,96 @@ from hypothesis import strategies as st
 from benchmarks.tables import large_table
 from hccl_tools import formats
 from hccl_tools.document.document import Document
+from hccl_tools.table.model import SuperPod
 from hccl_tools.validation import loading, regular_tables
 from hccl_tools.validation.checker import check_table, validate
 from tests.support.commands import run_here
 from tests.support.strategies import damage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = (_ROOT / "tests/data/corpus", _ROOT / "sample_tables")
-_PRODUCTS = (None, "910a", "a2", "a3-server", "300i")
+_PRODUCTS = (None, "910a", "a2", "a3", "a3-server", "300i")
+_FORMATS = st.sampled_from(["1.0", "1.0", "1.2", "1.2", "group_list"])
 _SETS = ((0,), (5,), (0, 1), (0, 1, 2, 3), (4, 5, 6, 7), tuple(range(8)))
 _STEPS = st.sampled_from([1, 1, 2, 8, 16, 256, 256, 257, 4096])
+_CARD, _SERVER = 1 << 16, 1 << 22
 
 
 @st.composite
 def _tables(draw: st.DrawFn) -> dict[str, Any]:
     """Return a table whose addresses count on, of which many are regular."""
+    made = draw(_of_server_list())
+    if (table_format := draw(_FORMATS)) == "1.0":
+        return made
+    return draw((_in_super_pods if table_format == "1.2" else _as_group_list)(made))
+
+
+@st.composite
+def _in_super_pods(draw: st.DrawFn, made: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with its servers in super pods, and super_device_ids that count on."""
+    servers = made["server_list"]
+    of_server, of_card, first = (
+        draw(st.sampled_from(one))
+        for one in ((_SERVER, _SERVER, _CARD, 8), (_CARD, _CARD, 3 * _CARD, 1), (0, 0, 5))
+    )
+    for place, server in enumerate(servers):
+        for device in server["device"]:
+            number = int(device["device_id"])
+            device["super_device_id"] = str(first + place * of_server + number * of_card + number)
+    names = [{"server_id": server["server_id"]} for server in servers]
+    size = draw(st.sampled_from([1, 2, 3, len(names), len(names)]))
+    pods = [names[start : start + size] for start in range(0, len(names), size)]
+    ids = draw(st.sampled_from([range(len(pods)), range(len(pods)), range(1, len(pods) + 1)]))
+    entries = [
+        {"super_pod_id": str(number), "server_list": own} for number, own in zip(ids, pods, strict=True)
+    ]
+    return {**made, "version": "1.2", "super_pod_list": entries}
+
+
+@st.composite
+def _as_group_list(draw: st.DrawFn, made: dict[str, Any]) -> dict[str, Any]:
+    """Return a table as a group_list of one group, or of one for each server."""
+    servers = made["server_list"]
+    name = draw(st.sampled_from(["job", "", "worker-", "1"]))
+    instances = [
+        {
+            "pod_name": f"{name}{place}",
+            "server_id": server["server_id"],
+            "devices": [
+                {key: item for key, item in device.items() if key != "rank_id"} for device in server["device"]
+            ],
+        }
+        for place, server in enumerate(servers)
+    ]
+    size = draw(st.sampled_from([1, len(instances), len(instances), len(instances)]))
+    groups = [instances[start : start + size] for start in range(0, len(instances), size)]
+    return {
+        "status": "completed",
+        "group_count": str(len(groups)),
+        "group_list": [
+            {
+                "group_name": draw(st.sampled_from(["", "group", "0"])) + (str(place) if place else ""),
+                "device_count": str(sum(len(one["devices"]) for one in own)),
+                "instance_count": str(len(own)),
+                "instance_list": own,
+            }
+            for place, own in enumerate(groups)
+        ],
+    }
+
+
+@st.composite
+def _of_server_list(draw: st.DrawFn) -> dict[str, Any]:
     servers = draw(st.sampled_from([1, 1, 2, 3, 9]))
-    devices = draw(st.sampled_from(_SETS)) if servers == 1 else tuple(range(8))
+    sets = _SETS if servers == 1 else (tuple(range(8)),)
+    devices = draw(st.sampled_from((*sets, tuple(range(16)))))
     first, name = (draw(st.integers(0x0A000001, 0x0A03FFFF)) for _ in range(2))
     step, of_group, of_server, of_name = (draw(_STEPS) for _ in range(4))
     if draw(st.booleans()):
@@ -88,7 +157,7 @@ def _of_rules_and_without(data: bytes, product: str | None) -> tuple[Report, boo
 
 
 @given(st.data(), _tables(), st.sampled_from(_PRODUCTS))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=800, deadline=None)
 def test_no_rule_finds_anything_in_a_regular_table(data: Any, value: Any, product: str | None) -> None:
     if data.draw(st.booleans()):
         damage(data.draw, value)
@@ -117,13 +186,59 @@ def test_what_gen_makes_for_several_servers_is_regular(tmp_path: Path, machines:
 
 
 @pytest.mark.parametrize("servers", [33, 8192])
-def test_addresses_that_count_on_over_many_networks_are_regular(servers: int) -> None:
+@pytest.mark.parametrize(
+    ("table_format", "product"), [("1.0", "910a"), ("1.2", "a3"), ("group_list", "910a")]
+)
+def test_addresses_that_count_on_over_many_networks_are_regular(
+    servers: int, table_format: Format, product: str
+) -> None:
     """They have addresses that end in 0 and 255, which are those of no host in a network of 256 alone."""
-    data = "".join(formats.write(large_table("1.0", servers))).encode()
+    data = "".join(formats.write(large_table(table_format, servers))).encode()
 
     assert b'.0"' in data
     assert b'.255"' in data
-    assert _of_rules_and_without(data, "910a")[1]
+    assert _of_rules_and_without(data, product)[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--simulate", "a3", "--servers", "4", "--super-pods", "2"),
+        ("--simulate", "a3", "--servers", "2"),
+        ("--simulate", "910a", "--servers", "4", "--format", "group_list"),
+    ],
+    ids=" ".join,
+)
+def test_what_gen_makes_of_super_pods_and_groups_is_regular(tmp_path: Path, options: tuple[str, ...]) -> None:
+    file = tmp_path / "table.json"
+    done = run_here("gen", *options, "-o", str(file))
+    assert done.returncode == 0, done.stderr
+
+    assert _of_rules_and_without(file.read_bytes(), None)[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pods: pods[0]["server_list"][0].update(note="x"),
+        lambda pods: pods.reverse(),
+        lambda pods: pods[1].update(super_pod_id="0"),
+        lambda pods: pods[1]["server_list"].pop(),
+        lambda pods: pods[0].update(note="x"),
+        lambda pods: pods[1].update(server_list={}),
+        lambda pods: pods.append("2"),
+    ],
+)
+def test_super_pods_that_the_rules_must_see(change: Callable[[Any], object]) -> None:
+    table = large_table("1.2", 4)
+    names = [server.server_id for server in table.servers]
+    table.super_pods = [SuperPod("0", names[:2]), SuperPod("1", names[2:])]
+    value = json.loads("".join(formats.write(table)))
+    assert _of_rules_and_without(json.dumps(value).encode(), "a3")[1]
+
+    change(value["super_pod_list"])
+
+    assert not _of_rules_and_without(json.dumps(value).encode(), "a3")[1]
 
 
 def test_a_regular_table_is_loaded_without_the_rules(tmp_path: Path) -> None:
