@@ -31,7 +31,7 @@ _PARTS = {
     "device_network eid facts hccl_variables hccn_conf hccn_tool health_command host "
     "host_ports host_state host_tools large_packets levels local_addresses machine naming "
     "npu_overview npu_smi observation observing open_descriptors pings port_users selection settings "
-    "simulated site_defaults super_pod survey table_copies visible",
+    "simulated simulated_addresses site_defaults super_pod survey table_copies visible",
     "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
     "screen whole_number",
     "processes": "__init__ mounts procfs",
