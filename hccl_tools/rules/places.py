@@ -9,6 +9,7 @@ from hccl_tools.formats.detection import detect
 from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation import invisible
 from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
+from hccl_tools.rules.misplaced_entries import is_in, misplaced_paths
 from hccl_tools.rules.registry import Finding, Input, rule
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def misplaced_key(subject: Input) -> Iterator[Finding]:
     if table_format is None:
         return
     for found in with_other_keys(subject, table_format, keys_read(table_format).__contains__):
-        if _is_another_kind(found, subject.value):
+        if is_in(found.path, misplaced_paths(subject, table_format)) or _is_another_kind(
+            found, subject.value
+        ):
             continue  # HCC111 reports that entries are in the wrong list.
         for key in found.value:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []

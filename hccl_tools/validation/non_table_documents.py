@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import load_part
 from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
 from hccl_tools.formats.service import is_well_formed
+from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import DamagedInput, Input, ServiceInput, rules_for
 from hccl_tools.rules.service_structure import service_table
 
@@ -51,8 +52,12 @@ def check(
 def _judge_service(
     given: Input, findings: Findings, violations: Callable[[Any, str, int | None], Violations]
 ) -> ServiceInput:
-    table, subject = service_table(given), given
-    if not is_well_formed(given.value, table):
-        subject = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
-    findings.run(rules_for(SERVICE_TABLE.name), subject)
+    table, rules = service_table(given), rules_for(SERVICE_TABLE.name)
+    if is_well_formed(given.value, table):
+        findings.run(rules, given)
+        return ServiceInput(given, table.reader)
+    damaged = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
+    if other_shapes(damaged):  # Entries that are in the wrong list say nothing about the others.
+        rules = [rule for rule in rules if rule.stage == "structure"]
+    findings.run(rules, damaged)
     return ServiceInput(given, table.reader)

@@ -122,8 +122,8 @@ def test_a_server_in_a_list_of_devices_is_named() -> None:
     found = report(value)
 
     assert found[0].rule.id == "HCC111"
-    assert found[0].message.startswith(
-        'server "10.0.0.2" is in the list of devices of another server ("10.0.0.1")'
+    assert found[0].message == (
+        'server "10.0.0.2" is in the "device" list of server "10.0.0.1", not in server_list'
     )
     assert found[0].pointer == "/server_list/0/device/8"
     assert len(found) == 1
@@ -134,7 +134,7 @@ def test_the_name_of_a_server_in_a_list_of_devices_is_shown_up_to_64_letters() -
     nested = servers(value).pop(1)
     servers(value)[0]["device"].append({**nested, "server_id": "n" * 63 + "ab"})
 
-    assert one(value, "HCC111")[0].startswith(f'server "{"n" * 63}a" is in the list of devices')
+    assert one(value, "HCC111")[0].startswith(f'server "{"n" * 63}a" is in the "device" list')
 
 
 def test_ranks_in_the_entries_of_another_list_are_moved() -> None:

@@ -149,9 +149,7 @@ def test_a_server_of_a_super_pod_in_a_list_of_devices_gets_no_ids() -> None:
 
     hints = {each.hint for each in errors(value, "a3") if each.rule.id == "HCC111"}
 
-    assert hints == {
-        "remove the entry, or move it to its own list: it names a server, and has no key of a device"
-    }
+    assert hints == {'move it into the "server_list" of its super pod'}
 
 
 def test_a_device_beside_all_devices_of_the_product_gets_no_number() -> None:
