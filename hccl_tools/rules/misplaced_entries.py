@@ -84,7 +84,7 @@ def misplaced_paths(subject: Input, table_format: str) -> frozenset[Path]:
 
 def is_in(path: Path, paths: frozenset[Path]) -> bool:
     """Return whether a path is one of some paths, or begins with one of them."""
-    return bool(paths) and any(path[:end] in paths for end in range(2, len(path) + 1, 2))
+    return bool(paths) and (path in paths or any(path[:end] in paths for end in range(2, len(path), 2)))
 
 
 @cache

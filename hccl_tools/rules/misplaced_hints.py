@@ -21,6 +21,7 @@ from hccl_tools.rules.registry import Finding, Input
 from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.rules.key_places import Kind
 
 #: The characters of an id that a sentence shows, and the digits of a number.
@@ -71,7 +72,7 @@ def _a(noun: str) -> str:
 
 def _list_of(holder: Place, key: str) -> str:
     """Return a list of a table as a phrase."""
-    return key if not holder.path else f"the {_titled(key)} of {_name(holder.kind, holder.value)}"
+    return key if not holder.path else f"the {_titled(key)} of {_place_name(holder)}"
 
 
 def _titled(key: str) -> str:
@@ -91,6 +92,12 @@ def _name(kind: Kind, entry: Any) -> str:
     """Return the name of an entry, such as ``device 3`` or ``server "10.0.0.1"``."""
     name = _id(kind, entry)
     return f"{kind.noun} {_quoted_id(kind, name)}" if name else _a(kind.noun)
+
+
+def _place_name(place: Place) -> str:
+    """Return the name of an object of a table; layers have the same names in all ranks."""
+    outer = f" of {_place_name(place.around[-1])}" if place.kind.noun == "layer" else ""
+    return f"{_name(place.kind, place.value)}{outer}"
 
 
 def _quoted_id(kind: Kind, name: str) -> str:
@@ -129,23 +136,39 @@ def _whole_tables(subject: Input, table_format: str, found: list[Misplaced]) -> 
     if not is_one:
         what = f"{len(found)} entries of {first.place.list_key}"
     said = f"{what} {'is a whole table' if is_one else 'are whole tables'}"
+    return Finding(said, first.place.path, _of_tables(subject, table_format, found, tables, key))
+
+
+def _of_tables(
+    subject: Input, table_format: str, found: list[Misplaced], tables: list[dict[str, Any]], key: str
+) -> str:
+    """Return the hint on whole tables in a list; ``key`` is the list of their entries."""
+    place, table = found[0].place, found[0].kind
+    it, its = ("it", "its") if len(found) == 1 else ("them", "their")
     inner = [entry for one in tables for entry in entries_of(one, key)]
-    their = "its" if is_one else "their"
+    own = _right_entries(subject, table_format, place.around[0], table.lists[key])
     many = "entry" if len(inner) == 1 else f"{len(inner)} entries"
-    if first.place.kind is table.lists[key]:
-        hint = f'put the {many} of {their} "{key}" in {their} place'
-    else:
-        hint = f'move the {many} of {their} "{key}" to {key} of the table itself, and delete {"it" if is_one else "them"} here'
+    if _are_listed(place, table.lists[key], own, inner):
+        return f'delete {it}: the table lists the {many} of {its} "{key}" already'
+    is_beside = place.kind is table.lists[key]
+    hint = (
+        f'put the {many} of {its} "{key}" in {its} place'
+        if is_beside
+        else f'move the {many} of {its} "{key}" to {key} of the table itself'
+    )
     for other in table.lists:
         if other != key and any(entries_of(one, other) for one in tables):
-            hint += f', and the entries of {their} "{other}" in {other} of the table itself'
-    around = first.place.around[0]
-    hint += _then(subject, table_format, around, table.lists[key], len(inner))
-    if key == "server_list":
-        hint += joined_tables.ranks_on(
-            [*_right_entries(subject, table_format, around, table.lists[key]), *inner]
-        )
-    return Finding(said, first.place.path, hint)
+            hint += f', {"move " if is_beside else ""}those of {its} "{other}" to {other} of the table itself'
+    hint += "" if is_beside else f", and delete {it} here"
+    hint += _then(subject, table_format, place.around[0], table.lists[key], len(inner))
+    return hint + (joined_tables.ranks_on([*own, *inner]) if key == "server_list" else "")
+
+
+def _are_listed(place: Place, kind: Kind, own: list[Any], inner: list[Any]) -> bool:
+    """Return whether a table lists the entries of another one that is in it; the entry around that one differs."""
+    listed = {_id(kind, one): one for one in own}
+    around = place.around[1].value if len(place.around) > 1 else None
+    return all(listed.get(_id(kind, one)) in ([one] if around is None else [one, around]) for one in inner)
 
 
 def _right_entries(subject: Input, table_format: str, holder: Place, kind: Kind) -> list[Any]:
@@ -192,7 +215,7 @@ def _move(subject: Input, table_format: str, found: list[Misplaced], holder: Kin
     inner = {_around(one, level + 1).path for one in found if len(one.place.around) > level + 1}
     if inner and (own := _around(first, level + 1)).kind is first.kind:
         behind = (
-            f", behind {_name(own.kind, own.value)}"
+            f", behind {_place_name(own)}"
             if len(inner) == 1
             else f", each behind the {own.kind.noun} in which it is"
         )
@@ -206,29 +229,56 @@ def _around(one: Misplaced, level: int) -> Place:
 
 def _into(subject: Input, table_format: str, found: list[Misplaced], holder: Kind) -> str:
     """Return where entries belong that are in a list above their own."""
-    kind, entries = found[0].kind, [entry for one in found for entry in one.entries]
-    key, it = _list_key(holder, kind), "it" if len(entries) == 1 else "them"
+    kind, number = found[0].kind, sum(len(one.entries) for one in found)
+    key, it = _list_key(holder, kind), "it" if number == 1 else "them"
+    if (target := _target(subject, table_format, found, holder)) is not None:
+        return f"into {_list_of(target[0], key)}{target[1]}"
     holders = all_of(subject, table_format, holder)
     if not holders:
         return f'into the {_titled(key)} of {_a(holder.noun)}, which is missing: {{"{holder.own_id}": ..., "{key}": [...]}}'
+    near = [one for one in holders if one.path < found[0].place.path]
+    probably = f", probably {_place_name(near[-1])} before {it}" if near and _are_together(found) else ""
+    return f"into the {_titled(key)} of {'its' if it == 'it' else 'their'} {holder.noun}{probably}"
+
+
+def _target(
+    subject: Input, table_format: str, found: list[Misplaced], holder: Kind
+) -> tuple[Place, str] | None:
+    """Return the object in whose list entries belong, and why, as the end of a hint; None if it is not certain."""
+    kind, entries = found[0].kind, [entry for one in found for entry in one.entries]
+    key, it = _list_key(holder, kind), "it" if len(entries) == 1 else "them"
+    holders = all_of(subject, table_format, holder)
     lacking = [
         one for one in holders if kind.count_key and _lacks(subject, table_format, one, kind) == len(entries)
     ]
     if len(lacking) == 1:
-        return f"into {_list_of(lacking[0], key)}, whose {kind.count_key} is then right"
+        return lacking[0], f", whose {kind.count_key} is then right"
+    empty = [one for one in holders if not entries_of(one.value, key)]
+    if len(empty) == 1:
+        return empty[0], ", which has no other"
     ids = {_id(kind, entry) for entry in entries}
     without = [one for one in holders if not kind.lists and _has_others(one, kind, key, ids)]
     if len(without) == 1 and len(holders) > 1:
-        return f"into {_list_of(without[0], key)}, which does not list {it}"
-    if len(holders) == 1:
-        return (
-            f"into {_list_of(holders[0], key)}{_then(subject, table_format, holders[0], kind, len(entries))}"
-        )
-    near = [one for one in lacking or without or holders if one.path < found[0].place.path]
-    probably = (
-        f", probably {_name(holder, near[-1].value)} before {it}" if near and _are_together(found) else ""
+        return without[0], f", which does not list {it}"
+    return (
+        (holders[0], _then(subject, table_format, holders[0], kind, len(entries)))
+        if len(holders) == 1
+        else None
     )
-    return f"into the {_titled(key)} of {'its' if it == 'it' else 'their'} {holder.noun}{probably}"
+
+
+def emptied(subject: Input, table_format: str, found: list[Misplaced]) -> frozenset[Path]:
+    """Return the path of the list that is empty because its entries are in a list above it."""
+    first = found[0]
+    if first.kind is kinds(table_format)[0] or first.kind is first.place.kind:
+        return frozenset()
+    holder = _holder(first.kind, table_format)
+    if any(one.kind is holder for one in first.place.around):
+        return frozenset()
+    target = _target(subject, table_format, found, holder)
+    key = _list_key(holder, first.kind)
+    is_empty = target is not None and key in target[0].value and not entries_of(target[0].value, key)
+    return frozenset([(*target[0].path, key)]) if target is not None and is_empty else frozenset()
 
 
 def _has_others(holder: Place, kind: Kind, key: str, ids: set[str]) -> bool:

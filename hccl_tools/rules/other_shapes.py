@@ -181,7 +181,8 @@ def _misplaced(subject: DamagedInput, table_format: str) -> list[OtherShape]:
         groups.setdefault((one.place.kind.name, one.kind.name, one.is_list), []).append(one)
     return [
         OtherShape(
-            misplaced_hints.finding(subject, table_format, found), 0, frozenset(one.place.path for one in found),
+            misplaced_hints.finding(subject, table_format, found), 0,
+            frozenset(one.place.path for one in found) | misplaced_hints.emptied(subject, table_format, found),
             frozenset(), "type" if is_list else "required",
         )
         for (_, _, is_list), found in groups.items()
