@@ -72,7 +72,7 @@ def misplaced(subject: Input, table_format: str) -> list[Misplaced]:
     return [
         one
         for place in _places(subject.value, table, known)
-        if (one := _misplaced(place, kinds(table_format), known[place.kind.name])) is not None
+        if (one := _misplaced(place, kinds(table_format), known)) is not None
     ]
 
 
@@ -147,15 +147,16 @@ def _others(entry: dict[str, Any], kind: Kind) -> bool:
     return kind.keys.isdisjoint(entry)
 
 
-def _misplaced(place: Place, every: tuple[Kind, ...], wanted: frozenset[str]) -> Misplaced | None:
+def _misplaced(place: Place, every: tuple[Kind, ...], known: dict[str, frozenset[str]]) -> Misplaced | None:
     """Return an entry with the kind that it has, if that is another one than that of its list."""
+    wanted = known[place.kind.name]
     is_list = type(place.value) is list
     entries = [one for one in place.value if type(one) is dict] if is_list else [place.value]
     if not entries or len(entries) < len(place.value if is_list else entries):
         return None
     if wanted <= entries[0].keys():
         return Misplaced(place, place.kind, entries) if is_list and _repeat(place, entries) else None
-    kind = _kind_of(entries[0], place.kind, every)
+    kind = _kind_of(entries[0], place.kind, every, known)
     return None if kind is None else Misplaced(place, kind, entries)
 
 
@@ -166,16 +167,25 @@ def _repeat(place: Place, entries: list[dict[str, Any]]) -> bool:
     return not place.kind.lists and not beside.isdisjoint(str(one.get(key)) for one in entries)
 
 
-def _kind_of(entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...]) -> Kind | None:
-    """Return the kind of which an object has keys, if it has none that only the expected kind has."""
+def _kind_of(
+    entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...], known: dict[str, frozenset[str]]
+) -> Kind | None:
+    """Return the kind of which an object has keys, if it has none that only the expected kind has.
+
+    A list of another kind in it tells more than such a key, unless that is its id.
+    """
     best: tuple[int, int] | None = None
     found = None
     for kind in every:
         own = (kind.keys - expected.keys) & entry.keys()
-        if kind is expected or not own or (expected.keys - kind.keys) & entry.keys():
+        if kind is expected or not own:
             continue
-        lists = [key for key in kind.lists if type(entry.get(key)) is list]
-        if not lists and (kind is every[0] or (kind.own_id not in own and len(own) < 2)):
+        has_list = any(type(entry.get(key)) is list for key in kind.lists)
+        expected_keys = (expected.keys - kind.keys) & entry.keys()
+        if expected_keys and (not has_list or expected.own_id in expected_keys):
+            continue
+        is_named = kind.own_id in own or known.get(kind.name, own) <= own
+        if not has_list and (kind is every[0] or not (is_named or len(own) > 1)):
             continue
         score = (len(kind.keys & entry.keys()), -len(kind.keys))
         if best is None or score > best:
@@ -200,6 +210,13 @@ def all_of(subject: Input, table_format: str, kind: Kind) -> list[Place]:
         ]
         waiting += reversed(below)
     return found
+
+
+def right_entries(subject: Input, table_format: str, holder: Place, key: str) -> list[Any]:
+    """Return the entries of a list in an object that are not misplaced."""
+    wrong = misplaced_paths(subject, table_format)
+    entries = enumerate(entries_of(holder.value, key))
+    return [one for index, one in entries if (*holder.path, key, index) not in wrong]
 
 
 def entries_of(value: Any, key: str) -> list[Any]:

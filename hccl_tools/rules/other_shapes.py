@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import misplaced_hints
-from hccl_tools.rules.misplaced_entries import is_in, misplaced
+from hccl_tools.rules import misplaced_findings, misplaced_targets
+from hccl_tools.rules.misplaced_entries import is_in
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Violation
-    from hccl_tools.rules.misplaced_entries import Misplaced
     from hccl_tools.rules.registry import DamagedInput
 
 _MOST_NAMED = 8
@@ -176,14 +175,10 @@ def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
 
 def _misplaced(subject: DamagedInput, table_format: str) -> list[OtherShape]:
     """Entries that are in a list of another level of the table than their own."""
-    groups: dict[tuple[str, str, bool], list[Misplaced]] = {}
-    for one in misplaced(subject, table_format):
-        groups.setdefault((one.place.kind.name, one.kind.name, one.is_list), []).append(one)
     return [
         OtherShape(
-            misplaced_hints.finding(subject, table_format, found), 0,
-            frozenset(one.place.path for one in found) | misplaced_hints.emptied(subject, table_format, found),
-            frozenset(), "type" if is_list else "required",
+            misplaced_findings.finding(group), 0, group.paths | misplaced_targets.emptied(group), frozenset(),
+            "type" if group.is_list else "required",
         )
-        for (_, _, is_list), found in groups.items()
+        for group in misplaced_targets.groups(subject, table_format)
     ]  # fmt: skip
