@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.schema import load
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.key_places import kind_of_table
 from hccl_tools.rules.registry import shared_each
@@ -100,6 +99,8 @@ def kinds(table_format: str) -> tuple[Kind, ...]:
 @cache
 def required(table_format: str) -> dict[str, frozenset[str]]:
     """Return the keys that the schema requires of each kind of entries; lists that it does not describe are left out."""
+    from hccl_tools.formats.schema import load  # noqa: PLC0415  (sound tables need no schema)
+
     schema = load(table_format)
     found: dict[str, frozenset[str]] = {}
     waiting = [(kind_of_table(table_format), schema)]

@@ -15,6 +15,7 @@ from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared, shared_each
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ _SERVER = "give the server an id of its own, usually the address of its host"
 
 def hint_on(subject: Input, violation: Violation, table_format: str) -> str | None:
     """Return the hint on a missing or damaged id; None for other keys."""
-    if table_format not in MODULES:
-        return None
     key = violation.key or (violation.path[-1] if violation.path else None)
     holder = violation.path if violation.key else violation.path[:-1]
+    if table_format == SERVICE:
+        return _in_service(subject, holder, key)
+    if table_format not in MODULES:
+        return None
     if violation.key and _is_mark(subject, holder):
         return WRITE_THEM
     if key == "pod_name":
@@ -71,6 +74,40 @@ def hint_on(subject: Input, violation: Violation, table_format: str) -> str | No
             return f'write "{key}": {_shown(place, table_format)}, its number in the order of the file'
         return f'write "{key}" with one of the numbers that {among}: {absent.text}'
     return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
+
+
+#: The length of the path of an entry of a service table, by its id, and what such entries are called.
+_IN_SERVICE = {
+    "group_id": (2, "group"), "device_id": (6, "device of the server"),
+    "device_logical_id": (6, "device of the server"), "rank_id": (6, "device of the group"),
+}  # fmt: skip
+
+
+def _in_service(subject: Input, holder: Path, key: str | int | None) -> str | None:
+    """Return the hint on a missing or damaged id in a service table: a number that is free; None for other keys."""
+    depth, noun = _IN_SERVICE.get(str(key), (0, ""))
+    if not holder or len(holder) != depth:
+        return None
+    among = f"that no other {noun} has"
+    # The ranks are numbered over all servers of the group.
+    used, absent = _ids_in_service(subject, (holder[:3] if key == "rank_id" else holder[:-1], str(key)))
+    place = holder[-1]
+    if key != "rank_id" and place not in used:
+        return f'write "{key}": "{place}", a number {among}'
+    if len(absent.numbers) > 1:
+        return f'write "{key}" with one of the numbers {among}: {absent.text}'
+    return f'write "{key}": "{absent.numbers[0]}", the number {among}' if absent.numbers else None
+
+
+@shared_each
+def _ids_in_service(subject: Input, place: tuple[Path, str]) -> tuple[frozenset[int | None], _Absent]:
+    """Return the ids in a list of a service table, and the numbers that are free; computed once for each list."""
+    path, key = place
+    entries = reduce(getitem, path, subject.value)
+    if key == "rank_id":
+        entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
+    ids = [one.get(key) if isinstance(one, dict) else None for one in entries]
+    return frozenset(_number(one) for one in ids if one is not None), _without(ids)
 
 
 def _is_mark(subject: Input, path: Path) -> bool:

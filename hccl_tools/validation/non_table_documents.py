@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import load_part
 from hccl_tools.formats.file_kinds import LAB, SERVICE_TABLE, VERSION_1_1
 from hccl_tools.formats.service import is_well_formed
-from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import DamagedInput, Input, ServiceInput, rules_for
 from hccl_tools.rules.service_structure import service_table
 
@@ -57,7 +56,9 @@ def _judge_service(
         findings.run(rules, given)
         return ServiceInput(given, table.reader)
     damaged = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
-    if other_shapes(damaged):  # Entries that are in the wrong list say nothing about the others.
+    if load_part("rules.other_shapes").other_shapes(
+        damaged
+    ):  # Entries that are in the wrong list say nothing about the others.
         rules = [rule for rule in rules if rule.stage == "structure"]
     findings.run(rules, damaged)
     return ServiceInput(given, table.reader)
