@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.key_places import kind_of_table
 from hccl_tools.rules.registry import shared_each
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,14 +104,17 @@ def required(table_format: str) -> dict[str, frozenset[str]]:
 
     schema = load(table_format)
     found: dict[str, frozenset[str]] = {}
-    waiting = [(kind_of_table(table_format), schema)]
+    waiting = [(kinds(table_format)[0], schema)]
     for kind, part in waiting:
-        for key, inner in kind.lists.items() if kind is not None else ():
+        for key, inner in kind.lists.items():
             items = _resolved(schema, part.get("properties", {}).get(key, {})).get("items")
             if items is not None:
                 below = _resolved(schema, items)
                 found[inner.name] = frozenset(below.get("required", ()))
                 waiting.append((inner, below))
+    if table_format == "1.2":  # HCCL requires the same of super pods; the schema leaves them to the rules.
+        own = {kind.name for kind in kinds(table_format)}
+        found = {**{name: keys for name, keys in required(SERVICE).items() if name in own}, **found}
     return found
 
 

@@ -94,6 +94,8 @@ def _in_service(subject: Input, holder: Path, key: str | int | None) -> str | No
     place = holder[-1]
     if key != "rank_id" and place not in used:
         return f'write "{key}": "{place}", a number {among}'
+    if key == "group_id":
+        return f'write "{key}": "{max(one or 0 for one in used) + 1}", a number {among}'
     if len(absent.numbers) > 1:
         return f'write "{key}" with one of the numbers {among}: {absent.text}'
     return f'write "{key}": "{absent.numbers[0]}", the number {among}' if absent.numbers else None

@@ -308,7 +308,7 @@ def _not_in_group(table: ServiceTable, index: int, member: dict[str, Any], path:
     return Finding(
         f'super_pod_list has server "{name}" with its devices, and the server_list of the group has not',
         path,
-        f'move it into the "server_list" of group {quoted(table.groups[index].name)}, and leave {{"server_id": {quoted(name)}}} here',
+        f'move it into the "server_list" of group {quoted(table.groups[index].name)}, and leave {{"server_id": {quoted(name)}}} in its place',
     )
 
 
