@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Input
 
 
+#: Entries whose ids each list has once, as a server its devices.
+_ONCE_IN_EACH = frozenset({"device", "layer"})
+
+
 class Group(NamedTuple):
     """Misplaced entries of one kind that are all in lists of one other kind."""
 
@@ -176,11 +180,15 @@ def _target(group: Group) -> tuple[Place, str] | None:
         lacking = [one for one in holders if lacks(group, one, kind, key) == len(entries)]
         if len(lacking) == 1:
             return lacking[0], f", whose {kind.count_key} is then right"
-    empty = [one for one in holders if not entries_of(one.value, key)]
+    empty = [one for one in holders if one.value.get(key) == []]
     if len(empty) == 1:
         return empty[0], ", which has no other"
     ids = {id_of(kind, entry) for entry in entries}
-    without = holders if kind.lists else [one for one in holders if _lists_others(one, kind, key, ids)]
+    without = (
+        holders
+        if kind.noun not in _ONCE_IN_EACH
+        else [one for one in holders if _lists_others(one, kind, key, ids)]
+    )
     if len(without) != 1 or len(ids) < len(entries):
         return None
     if len(holders) > 1:
@@ -208,6 +216,6 @@ def emptied(group: Group) -> frozenset[Path]:
         return frozenset()
     holder, key = group.holder(), group.key()
     target = None if any(one.kind is holder for one in group.place.around) else _target(group)
-    if target is None or key not in target[0].value or entries_of(target[0].value, key):
+    if target is None or target[0].value.get(key) != []:
         return frozenset()
     return frozenset([(*target[0].path, key)])
