@@ -135,7 +135,8 @@ def _places(value: dict[str, Any], table: Kind, known: dict[str, frozenset[str]]
                 continue
             around = (*holder.around, holder)
             for index, entry in enumerate(entries):
-                is_whole = type(entry) is dict and wanted <= entry.keys()
+                # An entry without another key may lack its own ones, and is of no other kind.
+                is_whole = type(entry) is dict and (wanted <= entry.keys() or entry.keys() <= kind.keys)
                 if is_whole and not kind.lists:
                     continue  # The devices: most of a table.
                 if type(entry) in (dict, list):

@@ -118,6 +118,8 @@ def how_to_move(group: Group) -> str:
     if len({one.place.around[level].path for one in group.found}) > 1:
         return f"move each to the {titled(key)} of the {holder.noun} in which it is"
     around = group.place.around[level]
+    if (lacking := _lacking(group)) is not None and lacking.path != around.path:
+        return f"move {them} into {list_of(lacking, key)}, whose {group.kind.count_key} is then right"
     if are_listed(group, around, key, entries):
         return f"delete {them}: {list_of(around, key)} has {'it' if len(entries) == 1 else 'them'} already"
     behind = _behind(group, level + 1)
@@ -176,10 +178,8 @@ def _target(group: Group) -> tuple[Place, str] | None:
     """Return the object in whose list entries belong, and why, as the end of a hint; None if it is not certain."""
     kind, key, entries = group.kind, group.key(), group.entries()
     holders = all_of(group.subject, group.table_format, group.holder())
-    if kind.count_key:
-        lacking = [one for one in holders if lacks(group, one, kind, key) == len(entries)]
-        if len(lacking) == 1:
-            return lacking[0], f", whose {kind.count_key} is then right"
+    if (lacking := _lacking(group)) is not None:
+        return lacking, f", whose {kind.count_key} is then right"
     empty = [one for one in holders if one.value.get(key) == []]
     if len(empty) == 1:
         return empty[0], ", which has no other"
@@ -194,6 +194,16 @@ def _target(group: Group) -> tuple[Place, str] | None:
     if len(holders) > 1:
         return without[0], f", which does not list {'it' if len(entries) == 1 else 'them'}"
     return without[0], then(group, without[0], kind, key, len(entries))
+
+
+def _lacking(group: Group) -> Place | None:
+    """Return the only object whose list lacks as many entries as there are, by the number that is stated beside it."""
+    kind, key, number = group.kind, group.key(), len(group.entries())
+    if not kind.count_key:
+        return None
+    holders = all_of(group.subject, group.table_format, group.holder())
+    found = [one for one in holders if lacks(group, one, kind, key) == number]
+    return found[0] if len(found) == 1 else None
 
 
 def _lists_others(holder: Place, kind: Kind, key: str, ids: set[str]) -> bool:

@@ -90,12 +90,11 @@ def test_an_entry_at_another_level_is_one_finding_with_its_place(
     assert "probably" not in (found.hint or "")
 
 
-@pytest.mark.parametrize("level", [0, 1, 2])
-@pytest.mark.parametrize("table_format", LEVELS)
+@pytest.mark.parametrize(
+    ("table_format", "level"), [(name, level) for name in LEVELS for level in range(len(LEVELS[name]))]
+)
 def test_a_whole_table_in_a_list_is_one_finding(table_format: str, level: int) -> None:
     levels = LEVELS[table_format]
-    if level >= len(levels):
-        pytest.skip("the format has fewer levels")
     value, pasted = sound(table_format), sound(table_format)
     top, id_key = levels[0][0], {"2.0": "rank_id", "group_list": "group_name", SERVICE: "group_id"}
     for number, entry in enumerate(pasted[top]):
@@ -142,6 +141,15 @@ def test_a_server_goes_into_the_group_that_lacks_one() -> None:
     (found,) = findings(value, SERVICE)
 
     assert found.message == ('server "10.0.0.2" is in server_group_list, not in the "server_list" of a group')
+    assert found.hint == 'move it into the "server_list" of group "2", whose server_count is then right'
+
+
+def test_a_server_in_the_devices_of_another_group_goes_into_the_group_that_lacks_it() -> None:
+    value = sound(SERVICE)
+    value[SERVICE][3]["server_list"][0]["device"].append(value[SERVICE][2]["server_list"].pop())
+
+    (found,) = findings(value, SERVICE)
+
     assert found.hint == 'move it into the "server_list" of group "2", whose server_count is then right'
 
 
