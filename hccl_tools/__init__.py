@@ -74,7 +74,6 @@ _PARTS = frozenset({
     "validation.local_check",  # 1.3 ms; --local
     "validation.non_table_documents",  # 3 ms; documents that are not a table
     "validation.older_formats",  # 3 ms; version 1.1, the lab form
-    "rules.other_shapes",  # 20 ms; a table with entries in a wrong list
     "validation.repair",  # 28 ms; a table that a reader has refused
     "zh.lines",  # 0.5 ms; --lang zh
 })  # fmt: skip

@@ -24,6 +24,7 @@ class Kind(NamedTuple):
         name: Its name in messages.
         keys: The keys that HCCL reads in it.
         lists: The lists of objects among them, with the kinds of their entries.
+        required: The keys without which the reader refuses it; those of the schema (a test compares them).
         noun: What such an object is called.
         own_id: The key that tells it from others of its list.
         count_key: The key beside its list that states the number of entries; "" if there is none.
@@ -32,6 +33,7 @@ class Kind(NamedTuple):
     name: str
     keys: frozenset[str]
     lists: dict[str, Kind]
+    required: frozenset[str]
     noun: str
     own_id: str = ""
     count_key: str = ""
@@ -47,42 +49,58 @@ class Found(NamedTuple):
 
 
 def _kind(name: str, noun: str, keys: str, own_id: str = "", count_key: str = "", **lists: Kind) -> Kind:
-    return Kind(name, frozenset([*keys.split(), *lists]), lists, noun, own_id, count_key)
+    """Return a kind of objects; the keys that the schema requires, of lists too, end with ``*``."""
+    every = frozenset([*keys.replace("*", "").split(), *lists])
+    required = frozenset(key[:-1] for key in keys.split() if key.endswith("*"))
+    return Kind(name, every, lists, required, noun, own_id, count_key)
 
 
 _DEVICE = _kind(
     "an entry of device",
     "device",
-    "device_id device_ip rank_id device_port host_port net_position net_protocol super_device_id backup_device_ip "
+    "device_id* device_ip rank_id* device_port host_port net_position net_protocol super_device_id backup_device_ip "
     "backup_device_port device_vnic_port",
     "device_id",
 )
 _SERVER = _kind(
-    "an entry of server_list", "server", "server_id host_ip", "server_id", "server_count", device=_DEVICE
+    "an entry of server_list",
+    "server",
+    "server_id* host_ip device*",
+    "server_id",
+    "server_count",
+    device=_DEVICE,
 )
-_MEMBER = _kind("a server of a super pod", "server of a super pod", "server_id", "server_id")
-_POD = _kind("an entry of super_pod_list", "super pod", "super_pod_id", "super_pod_id", server_list=_MEMBER)
+_MEMBER = _kind("a server of a super pod", "server of a super pod", "server_id*", "server_id")
+_POD = _kind(
+    "an entry of super_pod_list",
+    "super pod",
+    "super_pod_id* server_list*",
+    "super_pod_id",
+    server_list=_MEMBER,
+)
 _LIST = _kind(
     "the table itself, beside server_list", "table", "version status server_count cluster_list",
     server_list=_SERVER, super_pod_list=_POD,
 )  # fmt: skip
-_ADDRESS = _kind("an entry of rank_addr_list", "address", "addr addr_type ports plane_id backup_addr", "addr")
+_ADDRESS = _kind(
+    "an entry of rank_addr_list", "address", "addr* addr_type* ports* plane_id backup_addr", "addr"
+)
 _LEVEL = _kind(
-    "an entry of level_list", "layer", "net_layer net_instance_id net_type net_attr", "net_layer",
+    "an entry of level_list", "layer", "net_layer* net_instance_id* net_type net_attr rank_addr_list*", "net_layer",
     rank_addr_list=_ADDRESS,
 )  # fmt: skip
 _RANK = _kind(
     "an entry of rank_list", "rank",
-    "rank_id local_id device_id device_port host_port control_plane replaced_local_id", "rank_id", "rank_count",
+    "rank_id* local_id* device_id* level_list* device_port host_port control_plane replaced_local_id", "rank_id", "rank_count",
     level_list=_LEVEL,
 )  # fmt: skip
-_GROUP_DEVICE = _kind("an entry of devices", "device", "device_id device_ip", "device_id")
+_GROUP_DEVICE = _kind("an entry of devices", "device", "device_id* device_ip", "device_id")
 _INSTANCE = _kind(
-    "an entry of instance_list", "instance", "pod_name server_id", "pod_name", "instance_count",
+    "an entry of instance_list", "instance", "pod_name* server_id* devices*", "pod_name", "instance_count",
     devices=_GROUP_DEVICE,
 )  # fmt: skip
 _GROUP = _kind(
-    "an entry of group_list", "group", "group_name device_count instance_count", "group_name", "group_count",
+    "an entry of group_list", "group", "group_name* device_count* instance_count* instance_list*", "group_name", "group_count",
     instance_list=_INSTANCE,
 )  # fmt: skip
 _TABLES = {
@@ -97,15 +115,15 @@ _TABLES = {
 }
 _SERVICE_SERVER = _kind(
     "an entry of server_list", "server",
-    "server_id server_ip predict_port mgmt_port metric_port inter_comm_port", "server_id", "server_count",
+    "server_id server_ip* predict_port mgmt_port metric_port inter_comm_port", "server_id", "server_count",
     device=_kind(
-        "an entry of device", "device", "device_id device_ip rank_id device_logical_id super_device_id", "device_id"
+        "an entry of device", "device", "device_id* device_ip* rank_id* device_logical_id super_device_id", "device_id"
     ),
 )  # fmt: skip
 _SERVICE_TABLE = _kind(
     "the table itself, beside server_group_list", "table", "version status",
     server_group_list=_kind(
-        "an entry of server_group_list", "group", "group_id server_count deploy_server", "group_id",
+        "an entry of server_group_list", "group", "group_id* server_count deploy_server server_list*", "group_id",
         server_list=_SERVICE_SERVER, super_pod_list=_POD,
     ),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.key_places import kind_of_table
 from hccl_tools.rules.registry import shared_each
-from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,11 +67,12 @@ def misplaced(subject: Input, table_format: str) -> list[Misplaced]:
     table = kind_of_table(table_format)
     if table is None or not isinstance(subject.value, dict):
         return []
-    known = required(table_format)
+    # HCCL does not read the super_pod_list of a 1.0 table.
+    unread = ("super_pod_list",) if table_format == "1.0" else ()
     return [
         one
-        for place in _places(subject.value, table, known)
-        if (one := _misplaced(place, kinds(table_format), known)) is not None
+        for place in _places(subject.value, table, unread)
+        if (one := _misplaced(place, kinds(table_format))) is not None
     ]
 
 
@@ -97,41 +97,15 @@ def kinds(table_format: str) -> tuple[Kind, ...]:
     return tuple(found)
 
 
-@cache
-def required(table_format: str) -> dict[str, frozenset[str]]:
-    """Return the keys that the schema requires of each kind of entries; lists that it does not describe are left out."""
-    from hccl_tools.formats.schema import load  # noqa: PLC0415  (sound tables need no schema)
-
-    schema = load(table_format)
-    found: dict[str, frozenset[str]] = {}
-    waiting = [(kinds(table_format)[0], schema)]
-    for kind, part in waiting:
-        for key, inner in kind.lists.items():
-            items = _resolved(schema, part.get("properties", {}).get(key, {})).get("items")
-            if items is not None:
-                below = _resolved(schema, items)
-                found[inner.name] = frozenset(below.get("required", ()))
-                waiting.append((inner, below))
-    if table_format == "1.2":  # HCCL requires the same of super pods; the schema leaves them to the rules.
-        own = {kind.name for kind in kinds(table_format)}
-        found = {**{name: keys for name, keys in required(SERVICE).items() if name in own}, **found}
-    return found
-
-
-def _resolved(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
-    return found
-
-
-def _places(value: dict[str, Any], table: Kind, known: dict[str, frozenset[str]]) -> Iterator[Place]:
+def _places(value: dict[str, Any], table: Kind, unread: tuple[str, ...]) -> Iterator[Place]:
     """Yield the entries that lack a required key or are lists."""
     waiting = [Place((), table, value, ())]
     while waiting:
         holder = waiting.pop()
         below: list[Place] = []
         for key, kind in holder.kind.lists.items():
-            entries, wanted = holder.value.get(key), known.get(kind.name)
-            if type(entries) is not list or wanted is None:
+            entries, wanted = holder.value.get(key), kind.required
+            if type(entries) is not list or key in unread:
                 continue
             around = (*holder.around, holder)
             for index, entry in enumerate(entries):
@@ -153,16 +127,15 @@ def _others(entry: dict[str, Any], kind: Kind) -> bool:
     return kind.keys.isdisjoint(entry)
 
 
-def _misplaced(place: Place, every: tuple[Kind, ...], known: dict[str, frozenset[str]]) -> Misplaced | None:
+def _misplaced(place: Place, every: tuple[Kind, ...]) -> Misplaced | None:
     """Return an entry with the kind that it has, if that is another one than that of its list."""
-    wanted = known[place.kind.name]
     is_list = type(place.value) is list
     entries = [one for one in place.value if type(one) is dict] if is_list else [place.value]
     if not entries or len(entries) < len(place.value if is_list else entries):
         return None
-    if wanted <= entries[0].keys():
+    if place.kind.required <= entries[0].keys():
         return Misplaced(place, place.kind, entries) if is_list and _repeat(place, entries) else None
-    kind = _kind_of(entries[0], place.kind, every, known)
+    kind = _kind_of(entries[0], place.kind, every)
     return None if kind is None else Misplaced(place, kind, entries)
 
 
@@ -173,9 +146,7 @@ def _repeat(place: Place, entries: list[dict[str, Any]]) -> bool:
     return not place.kind.lists and not beside.isdisjoint(str(one.get(key)) for one in entries)
 
 
-def _kind_of(
-    entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...], known: dict[str, frozenset[str]]
-) -> Kind | None:
+def _kind_of(entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...]) -> Kind | None:
     """Return the kind of which an object has keys, if it has none that only the expected kind has.
 
     A list of another kind in it tells more than such a key, unless that is its id.
@@ -190,7 +161,7 @@ def _kind_of(
         expected_keys = (expected.keys - kind.keys) & entry.keys()
         if expected_keys and (not has_list or expected.own_id in expected_keys):
             continue
-        is_named = kind.own_id in own or known.get(kind.name, own) <= own
+        is_named = kind.own_id in own or (bool(kind.required) and kind.required <= own)
         if not has_list and (kind is every[0] or not (is_named or len(own) > 1)):
             continue
         score = (len(kind.keys & entry.keys()), -len(kind.keys))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import joined_tables
-from hccl_tools.rules.misplaced_entries import entries_of, required, right_entries
+from hccl_tools.rules.misplaced_entries import entries_of, right_entries
 from hccl_tools.rules.misplaced_names import list_of, named, one_of, plural, titled
 from hccl_tools.rules.misplaced_targets import are_listed, how_to_move, then
 from hccl_tools.rules.registry import Finding
@@ -79,7 +79,7 @@ def _of_lists(group: Group) -> Finding:
     place, number, key = group.place, len(group.found), group.place.list_key
     owner: Place = place.around[-1]
     noun, holder = owner.kind.noun, owner.around[-1]
-    keys = "".join(f'"{one}": ..., ' for one in sorted(required(group.table_format)[owner.kind.name] - {key}))
+    keys = "".join(f'"{one}": ..., ' for one in sorted(owner.kind.required - {key}))
     form = f'{{{keys}"{key}": [...]}} with the values of that {noun}'
     if number > 1:
         return Finding(

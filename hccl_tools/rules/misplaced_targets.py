@@ -16,7 +16,6 @@ from hccl_tools.rules.misplaced_entries import (
     entries_of,
     kinds,
     misplaced,
-    required,
     right_entries,
 )
 from hccl_tools.rules.misplaced_names import id_of, list_of, name_of, one_of, plural, titled
@@ -153,7 +152,7 @@ def _down(group: Group, them: str) -> str:
         return f"move {them} into {list_of(target[0], key)}{target[1]}"
     holders = all_of(group.subject, group.table_format, holder)
     if group.is_list or not holders:
-        keys = sorted(required(group.table_format)[holder.name] - {key}) or [holder.own_id]
+        keys = sorted(holder.required - {key}) or [holder.own_id]
         form = "{" + "".join(f'"{one}": ..., ' for one in keys) + f'"{key}": [...]}}'
         return f"{_wrap(group)}: {form}"
     it = "it" if number == 1 else "them"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import as_json, quoted
-from hccl_tools.rules import entry_forms
+from hccl_tools.rules import entry_forms, misplaced_in_pods
 from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.filled_columns import filled_servers, servers_filled
 from hccl_tools.rules.misplaced_entries import is_in
@@ -72,8 +72,6 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     faults = (fault for index, entry in enumerate(entries) for fault in _entry_faults(subject, entry, index))
     if (first := next(faults, None)) is None:
         return
-    from hccl_tools.rules import misplaced_in_pods  # noqa: PLC0415  (4 ms; only where an entry is wrong)
-
     yield from misplaced_in_pods.findings(subject)
     yield from (
         one for one in chain([first], faults) if not is_in(one.path, misplaced_in_pods.paths(subject))
@@ -297,8 +295,6 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:
-                from hccl_tools.rules import misplaced_in_pods  # noqa: PLC0415  (4 ms; only here)
-
                 if misplaced_in_pods.in_pods(subject):
                     return  # HCC521 reports that entries are in the wrong list.
                 place: Path = ("super_pod_list", pod.number, "server_list", number)
@@ -341,11 +337,8 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
-    if unplaced(subject):
-        from hccl_tools.rules import misplaced_in_pods  # noqa: PLC0415  (4 ms; only here)
-
-        if misplaced_in_pods.in_pods(subject):
-            return  # HCC521 reports that entries are in the wrong list.
+    if unplaced(subject) and misplaced_in_pods.in_pods(subject):
+        return  # HCC521 reports that entries are in the wrong list.
     if (copied := copied_pod(subject)) is not None and copied.rest:
         if has_two_ids(copied):  # Else HCC523 reports it.
             yield of_copied_pod(subject, copied)

@@ -351,7 +351,7 @@ def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> In
     )
     damaged = DamagedInput(given, violations)
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), damaged)
-    if load_part("rules.other_shapes").other_shapes(damaged):
+    if repair.has_other_shape(damaged):
         return given  # Entries that are in the wrong list say nothing about the others.
     repaired = repair.without_damage(given.value, violations, table_format)
     if repaired is None:

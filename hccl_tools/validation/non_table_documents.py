@@ -56,9 +56,7 @@ def _judge_service(
         findings.run(rules, given)
         return ServiceInput(given, table.reader)
     damaged = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
-    if load_part("rules.other_shapes").other_shapes(
-        damaged
-    ):  # Entries that are in the wrong list say nothing about the others.
+    if load_part("validation.repair").has_other_shape(damaged):
         rules = [rule for rule in rules if rule.stage == "structure"]
     findings.run(rules, damaged)
     return ServiceInput(given, table.reader)

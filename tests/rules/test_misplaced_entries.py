@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import validate
+from hccl_tools.formats.schema import load
+from hccl_tools.rules.misplaced_entries import kinds
 from tests.support.tables import super_pod_service, table
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic
+    from hccl_tools.rules.key_places import Kind
 
 SERVICE = "server_group_list"
 PRODUCTS: dict[str, str | None] = {"1.0": "a2", "1.2": "a3", "2.0": "a5", "group_list": "a2", SERVICE: None}
@@ -218,6 +221,21 @@ def test_a_device_that_lists_devices_is_a_device() -> None:
     assert [one.message for one in findings(value, "1.0") if one.rule.id == "HCC111"] == [
         '"rank_id" is missing'
     ]
+
+
+@pytest.mark.parametrize("table_format", LEVELS)
+def test_the_keys_that_an_entry_needs_are_those_of_the_schema(table_format: str) -> None:
+    schema = load(table_format)
+
+    def compare(kind: Kind, part: Any) -> None:
+        for key, inner in kind.lists.items():
+            items = part["properties"].get(key, {}).get("items")
+            if items is not None:  # The schemas of rank tables leave super_pod_list to the rules.
+                below = schema["$defs"][items["$ref"].rpartition("/")[2]] if "$ref" in items else items
+                assert inner.required == set(below["required"])
+                compare(inner, below)
+
+    compare(kinds(table_format)[0], schema)
 
 
 # super_pod_list, which the schema leaves to the rules
