@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.document import explanation, places_in_text, strict_parser, syntax_problem
+from hccl_tools.document import explanation, places_in_text, strict_parser, syntax_problem, text_in_text
 from hccl_tools.formats.detection import detect
 from hccl_tools.formats.kubernetes.tables import explain
 from hccl_tools.notation.hint import FILES
@@ -17,6 +17,7 @@ from hccl_tools.rules.registry import Finding
 
 if TYPE_CHECKING:
     from hccl_tools.document.document import Document
+    from hccl_tools.document.text_in_text import TextInText
     from hccl_tools.formats.detection import Detection
     from hccl_tools.rules.registry import Input
     from hccl_tools.table.products import Product
@@ -68,6 +69,8 @@ def finding(subject: Input, found: Detection) -> Finding:
             f"not a rank table: it is a list of {len(value)} tables",
             hint=f"save each table in a file of its own; `hccl-tools merge {_file_names(len(value))}` joins them",
         )
+    if (nested := _text_in_text(document)) is not None:
+        return Finding(f"not a rank table: {nested.message}", hint=nested.hint)
     if isinstance(value, str) and value.lstrip().startswith("{"):
         program = "import json, sys; print(json.load(sys.stdin))"
         return Finding(
@@ -75,6 +78,13 @@ def finding(subject: Input, found: Detection) -> Finding:
             hint=f"take it out: python3 -I -c '{program}' < {FILES}",
         )
     return _other_value(value, found)
+
+
+def _text_in_text(document: Document) -> TextInText | None:
+    """Return that a file is a table between quotes, of which HCCL reads the first brackets alone as a text."""
+    if document.text is None or document.trailing is None:
+        return None
+    return text_in_text.find(document.text, document.character_at(document.trailing))
 
 
 def _other_value(value: Any, found: Detection) -> Finding:
