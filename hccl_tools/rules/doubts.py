@@ -33,6 +33,7 @@ from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
 from hccl_tools.rules.entries_again import are_counted_once, said_of_entries
 from hccl_tools.rules.nodes_again import counted_once
 from hccl_tools.rules.rank_devices import add_lost
+from hccl_tools.rules.name_holes import in_row
 from hccl_tools.rules.rank_holes import missing_ranks, rank_holes
 from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.rank_restarts import half_again, restarts
@@ -231,8 +232,7 @@ def _of_ranks(subject: Subject) -> str:
 
 def _after_hole(subject: Subject) -> tuple[Related, ...]:
     """Return the place of the first entry after ranks that are missing."""
-    holes = rank_holes(subject)
-    if holes is None:
+    if (holes := rank_holes(subject)) is None:
         return ()
     return (Related(subject.device_path(holes.rows[0], "rank_id"), "the ranks before this one are missing"),)
 
@@ -391,7 +391,9 @@ def on_group(
     if len(lower) == len(counts):
         number = (counts["instance_count"][0] or 0) - counts["instance_count"][1]
         verb = "is" if number == 1 else "are"
-        return Doubt(f"both counts of the group say that {count(number, 'instance')} {verb} missing", both)
+        which, after = in_row(subject, group.servers) if number == 1 else ("", ())
+        missing = f"{count(number, 'instance')} {verb} missing{which}"
+        return Doubt(f"both counts of the group say that {missing}", both, after)
     sizes = [len(subject.table.servers[index].rows) for index in group.servers]
     if "device_count" in lower:
         if len(set(sizes)) > 1:

@@ -17,6 +17,8 @@ from hccl_tools.rules.registry import shared
 from hccl_tools.rules.value_order import number_at_end
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.rules.registry import Subject
 
 #: The most holes of which each is named.
@@ -47,7 +49,7 @@ def rank_holes(subject: Subject) -> Holes | None:
     """Return the holes in which servers, or devices that the other servers list, are missing; None for other ranks."""
     if subject.table.format == "group_list" or "rank_id" in subject.damaged:
         return None
-    found = _holes(subject.table.rank_numbers)
+    found = holes_in(subject.table.rank_numbers)
     if not found:
         return None
     holes = Holes(tuple(row for row, _ in found), tuple(ranks for _, ranks in found), 0)
@@ -57,7 +59,7 @@ def rank_holes(subject: Subject) -> Holes | None:
     return holes if lost is not None and len(lost.rows) == len(holes.all_ranks) else None
 
 
-def _holes(numbers: list[int | None]) -> list[tuple[int, range]]:
+def holes_in(numbers: Sequence[int | None]) -> list[tuple[int, range]]:
     """Return the row after each hole with its ranks; none if the ranks do not go up from 0, or have many holes."""
     found, last = list[tuple[int, range]](), -1
     for row, number in enumerate(numbers):

@@ -125,3 +125,41 @@ def test_ranks_that_start_above_0_are_shown_at_the_first() -> None:
             device["rank_id"] = str(int(device["rank_id"]) + 1)
 
     assert on_ranks(value).path == ("server_list", 0, "device", 0, "rank_id")
+
+
+def test_the_counts_of_a_group_name_the_instance_that_the_row_lacks() -> None:
+    value = table("group_list", 6, 8)
+    del value["group_list"][0]["instance_list"][2]
+
+    found = validate(value).errors
+
+    assert {one.rule.id for one in found} == {"HCC512"}
+    assert all(
+        one.message.endswith('1 instance is missing, probably that of "10.0.0.3" between "10.0.0.2" and "10.0.0.4"')
+        for one in found
+    )
+    assert {one.path for first in found for one in first.related} == {
+        ("group_list", 0, "instance_list", 2, "server_id")
+    }
+
+
+def test_no_instance_is_named_if_the_row_lacks_none() -> None:
+    value = table("group_list", 6, 8)
+    del value["group_list"][0]["instance_list"][5]
+
+    assert all("probably" not in one.message for one in validate(value).errors)
+
+
+def test_a_server_of_an_instance_of_a_service_table_can_be_lost() -> None:
+    value = table("server_group_list", 4, 8)
+    group = value["server_group_list"][2]
+    del group["server_list"][1]
+    group["server_count"] = "3"
+
+    (found,) = [one for one in validate(value).findings if one.rule.id == "HCC655"]
+
+    assert found.path == ("server_group_list", 2, "server_list", 1, "device", 0, "rank_id")
+    assert found.hint == (
+        "if the server with ranks 8-15 was lost, add it again before this one; else number the devices of the instance "
+        "from 0"
+    )
