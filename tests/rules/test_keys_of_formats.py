@@ -126,3 +126,32 @@ def test_the_name_of_a_node_is_named_at_each_of_its_ranks(name: str, rule_id: st
 
     assert [one.path for one in found] == [("rank_list", row, "level_list", 0, "net_instance_id") for row in range(2)]
     assert {one.message.partition(" ")[0] for one in found} == {"net_instance_id"}
+
+
+@pytest.mark.parametrize(
+    ("table_format", "key", "message"),
+    [
+        ("1.0", "server_list", "entry 2 of server_list is the string"),
+        ("2.0", "rank_list", "entry 2 of rank_list is the string"),
+    ],
+)
+def test_entries_are_counted_from_1_as_servers_are(table_format: str, key: str, message: str) -> None:
+    value = table(table_format, 2, 1)
+    value[key][1] = "x"
+
+    assert validate(value).findings[0].message.startswith(message)
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_misspelt_key_of_one_device_is_as_certain_with_one_server_as_with_two(servers: int) -> None:
+    value = table("1.0", servers, 8)
+    device = value["server_list"][0]["device"][5]
+    device["devcie_ip"] = device.pop("device_ip")
+
+    (found,) = validate(value, product="910a").findings
+
+    assert found.rule.id == ("HCC604" if servers == 1 else "HCC401")
+    assert found.hint == 'rename "devcie_ip" to "device_ip"'
+    assert found.right_key == "device_ip"
+    if servers == 1:
+        assert found.message == 'key "devcie_ip" is ignored, so that rank "5" has no device_ip'

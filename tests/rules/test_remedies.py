@@ -557,7 +557,7 @@ def test_two_joined_tables_start_at_rank_0_again() -> None:
 
     assert (
         message
-        == "entry 4 of rank_list is rank 0 again (4 ranks from there on), as if two tables were joined"
+        == "entry 5 of rank_list is rank 0 again (4 ranks from there on), as if two tables were joined"
     )
     assert hint.startswith("continue the rank numbers with 4")
 
