@@ -152,7 +152,7 @@ def conflict(text: str, at: int) -> str:
 
 
 def _counted(rest: str, sides: tuple[str, str]) -> str:
-    """Return how many entries the rest of the file has if the two sides of a conflict count them differently."""
+    """Return how many entries the rest of the file has, if the sides of a conflict count them."""
     counts = [_COUNT.fullmatch(side) for side in sides]
     if counts[0] is None or counts[1] is None or counts[0][1] != counts[1][1]:
         return ""

@@ -1,7 +1,7 @@
 """Recognise JSON that was put into a string as it is, with quotes that are not escaped.
 
-A ConfigMap, a variable and a plan have a table as text. A script that puts the table between two quotes leaves the
-quotes inside it as they are: the parser then takes its first key for the sign after a value.
+A ConfigMap, a variable and a plan have a table as text. A script that puts the table between two quotes leaves
+the quotes inside it as they are: the parser then takes its first key for the sign after a value.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def _message(text: str, inner: _Inner) -> str:
     if _is_whole(text, inner):
         return "the whole file is in quotes, as if it were text"
     if inner.text[1:].lstrip("[{ \t\r\n").startswith('""'):
-        return f"the quotes inside the text{of} are doubled, as in CSV; in JSON each is \\\""
+        return f'the quotes inside the text{of} are doubled, as in CSV; in JSON each is \\"'
     if inner.quote == "'":
-        return f"the text{of} is in single quotes; JSON uses double quotes, and \\\" for those inside the text"
+        return f'the text{of} is in single quotes; JSON uses double quotes, and \\" for those inside the text'
     return f"the quotes inside the text{of} are not escaped"
 
 
@@ -147,11 +147,11 @@ def _hint(text: str, inner: _Inner) -> str:
 
 
 def _command(text: str, inner: _Inner) -> str | None:
-    """Return the command that escapes the text; None if its end, or the offsets in the file, are not certain."""
+    """Return the command that escapes the text; None if its end or the offsets are not certain."""
     if inner.end is None or _UNEVEN.search(text):
         return None
     program = (
-        f"import json, sys; t = sys.stdin.read(); a, b = {inner.at}, {inner.end}; "
+        f"import json, sys; t = sys.stdin.read().lstrip(chr(65279)); a, b = {inner.at}, {inner.end}; "
         'print(t[:a] + json.dumps(t[a + 1:b]) + t[b + 1:], end="")'
     )
     return f"python3 -I -c '{program}' < {FILES}"
@@ -159,14 +159,16 @@ def _command(text: str, inner: _Inner) -> str | None:
 
 def _yaml_hint() -> str:
     return (
-        "write ' in place of the \" before its first bracket and of the \" after its last one; "
+        'write \' in place of the " before its first bracket and of the " after its last one; '
         f"or fetch it again with {_AGAIN}"
     )
 
 
 def _one_quote(text: str, stop: int) -> TextInText | None:
     """Return the first quote that is not escaped in a text whose other quotes are."""
-    last = len(text[:stop].rstrip(" \t\r\n,}]")) - 1  # Signs of the inner JSON can be read as those around it.
+    last = (
+        len(text[:stop].rstrip(" \t\r\n,}]")) - 1
+    )  # Signs of the inner JSON can be read as those around it.
     if text[last : last + 1] != '"':
         return None
     for found in _ESCAPED.finditer(text, text.rfind("\n", 0, last) + 1, last + 1):
@@ -174,7 +176,8 @@ def _one_quote(text: str, stop: int) -> TextInText | None:
             line = text.count("\n", 0, last) + 1
             return TextInText(
                 f'a quote inside the text of "{found["key"]}" is not escaped',
-                f'write \\" for this " on line {line}, and for each other " inside the text without \\ before it',
+                f'write \\" for this " on line {line}, and for each other " inside the text without a \\ '
+                "before it",
                 last,
             )
     return None

@@ -31,9 +31,9 @@ from hccl_tools.rules.copies import (
 )
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
 from hccl_tools.rules.entries_again import are_counted_once, said_of_entries
+from hccl_tools.rules.name_holes import in_row
 from hccl_tools.rules.nodes_again import counted_once
 from hccl_tools.rules.rank_devices import add_lost
-from hccl_tools.rules.name_holes import in_row
 from hccl_tools.rules.rank_holes import missing_ranks, rank_holes
 from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.rank_restarts import half_again, restarts

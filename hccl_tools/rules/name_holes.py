@@ -5,6 +5,7 @@ The counts of a group say that an instance is missing, and its ranks do not say 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -24,7 +25,7 @@ def _missing(names: Sequence[str]) -> tuple[str, int] | None:
     """Return the only name that is missing in a row, and the place of the one after it."""
     found = list[tuple[str, int]]()
     parts = [number_at_end(name) for name in names]
-    for place, (before, own) in enumerate(zip(parts, parts[1:], strict=False), 1):
+    for place, (before, own) in enumerate(pairwise(parts), 1):
         if before is None or own is None or before[0] != own[0] or names[place] != f"{own[0]}{own[1]}":
             return None
         step = own[1] - before[1]

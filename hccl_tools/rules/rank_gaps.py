@@ -90,7 +90,11 @@ def _of_lost_servers(subject: Subject, holes: Holes) -> str:
     if (counted := _with_lost_server(subject, right)) != right:
         return counted
     what, ranks = "node" if subject.table.format == "2.0" else "server", rank_list(holes.all_ranks)
-    which, it, was = (f"the {what}", "it", "was") if holes.servers == 1 else (f"the {holes.servers} {what}s", "them", "were")
+    which, it, was = (
+        (f"the {what}", "it", "was")
+        if holes.servers == 1
+        else (f"the {holes.servers} {what}s", "them", "were")
+    )
     replaced = _of_replacement(subject, holes.all_ranks, holes) if holes.servers == 1 else ""
     again = f"{which} with {ranks} {was} lost, add {it} again there{doubts.counted_again(subject, holes)}"
     they = "it was" if holes.servers == 1 else "they were"

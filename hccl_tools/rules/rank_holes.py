@@ -6,6 +6,7 @@ HCCL finds that the last ranks are too high. The entries that are missing stood 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -93,7 +94,9 @@ def missing_ranks(subject: Subject, holes: Holes) -> str:
     parts = list[str]()
     for row, ranks in zip(holes.rows, holes.ranks, strict=True):
         verb = "" if parts else (" is missing" if len(holes.all_ranks) == 1 else " are missing")
-        parts.append(f"{rank_list(ranks)}{verb} between {_between(subject, row, of_servers=holes.servers > 0)}")
+        parts.append(
+            f"{rank_list(ranks)}{verb} between {_between(subject, row, of_servers=holes.servers > 0)}"
+        )
     return ", and ".join(parts)
 
 
@@ -122,7 +125,9 @@ def _with_ranks(subject: Subject, index: int) -> str:
 
 def other_holes(subject: Subject, holes: Holes) -> tuple[Related, ...]:
     """Return the places of the holes after the first one."""
-    return tuple(Related(subject.device_path(row, "rank_id"), "and before this one") for row in holes.rows[1:])
+    return tuple(
+        Related(subject.device_path(row, "rank_id"), "and before this one") for row in holes.rows[1:]
+    )
 
 
 def is_in_row(subject: Subject, index: int, holes: Holes) -> bool:
@@ -130,7 +135,7 @@ def is_in_row(subject: Subject, index: int, holes: Holes) -> bool:
     names = [number_at_end(server.server_id) for server in subject.table.servers]
     after = {subject.table.server_of_row[row] for row in holes.rows}
     steps = Counter[int]()
-    for place, (before, own) in enumerate(zip(names, names[1:], strict=False), 1):
+    for place, (before, own) in enumerate(pairwise(names), 1):
         if before is not None and own is not None and before[0] == own[0] and place not in {*after, index}:
             steps[own[1] - before[1]] += 1
     before, own = names[index - 1], names[index]

@@ -273,7 +273,12 @@ def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str], int |
         yield key, (), subject.value if isinstance(subject.value, dict) else (), None
     for index, server in enumerate(table.servers):
         for key in server.fields:
-            yield key, subject.server_path(index), ("server_id", "device", "devices", "host_ip", "pod_name"), None
+            yield (
+                key,
+                subject.server_path(index),
+                ("server_id", "device", "devices", "host_ip", "pod_name"),
+                None,
+            )
     for key, column in table.columns.items():
         if key in READ_KEYS or key in _KNOWN or similar_key(key) is None:
             continue

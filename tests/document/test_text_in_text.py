@@ -48,9 +48,8 @@ def test_a_table_in_a_config_map_is_escaped_by_the_command(inner: str, quote: st
 
     expected = NOT_ESCAPED.format("hccl.json")
     if quote == "'":
-        expected = (
-            'the text of "hccl.json" is in single quotes; JSON uses double quotes, and \\" for those inside the text'
-        )
+            'the text of "hccl.json" is in single quotes; JSON uses double quotes, '
+            'and \\" for those inside the text'
     assert message == expected
     assert found.offset == text.index(f'"hccl.json": {quote}') + len('"hccl.json": ')
     assert ("\\n for each line break" in hint) == (inner == LINES)
@@ -94,7 +93,9 @@ def test_doubled_quotes_are_named() -> None:
     assert hint.startswith('write \\" for each "" inside it; or')
 
 
-@pytest.mark.parametrize("damage", [('\\"completed\\"', '"completed\\"'), ('\\"completed\\"', '\\"completed"')])
+@pytest.mark.parametrize(
+    "damage", [('\\"completed\\"', '"completed\\"'), ('\\"completed\\"', '\\"completed"')]
+)
 def test_one_quote_without_its_backslash_is_the_place(damage: tuple[str, str]) -> None:
     text = CONFIG_MAP.replace(f'"{MARK}"', json.dumps(LINE)).replace(*damage)
 
@@ -149,6 +150,14 @@ def test_yaml_needs_other_quotes_around_the_text(inner: str) -> None:
         read_yaml(f'{head}"{inner}"\n'.encode(), "cm.yaml")
 
     assert caught.value.message == f"cm.yaml:4: not valid YAML: {NOT_ESCAPED.format('hccl.json')}"
-    assert (caught.value.hint or "").startswith('write \' in place of the " before its first bracket')
+    assert (caught.value.hint or "").startswith("write ' in place of the \" before its first bracket")
     read = read_yaml(f"{head}'{inner}'\n".encode(), "cm.yaml").value
     assert json.loads(read["data"]["hccl.json"]) == json.loads(inner)
+
+
+def test_the_command_reads_a_file_with_a_byte_order_mark() -> None:
+    text = "\ufeff" + CONFIG_MAP.replace(MARK, LINE)
+
+    _, hint, _ = said(text)
+
+    assert json.loads(after_command(text, hint)["data"]["hccl.json"]) == json.loads(LINE)

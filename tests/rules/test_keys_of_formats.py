@@ -1,7 +1,7 @@
 """Each rule names the keys of the format at hand, and places that its table has.
 
-The rules work on one model of all formats. Of a 2.0 table, the model takes the network instances as servers, and
-those have no server_id: a rule that names it says what the file does not have.
+The rules work on one model of all formats. Of a 2.0 table, the model takes the network instances as
+servers, and those have no server_id: a rule that names it says what the file does not have.
 """
 
 from __future__ import annotations
@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 FORMATS = ("1.0", "1.2", "2.0", "group_list", "server_group_list")
 EVERY_KEY = frozenset().union(*map(keys_of, FORMATS))
 #: The keys as words of a message; a key that is a usual word, such as device, says nothing.
-KEY = re.compile(rf"\b({'|'.join(sorted((key for key in EVERY_KEY if '_' in key), key=len, reverse=True))})(?:e?s)?\b")
+KEY = re.compile(
+    rf"\b({'|'.join(sorted((key for key in EVERY_KEY if '_' in key), key=len, reverse=True))})(?:e?s)?\b"
+)
 #: What a message says of a key that the table does not have.
 IS_ABSENT = re.compile(r"\b(?:missing|lacks?|has no|have no|add)\b")
 VALUES: tuple[Any, ...] = (
-    "", "127.0.0.1", "0.0.0.0", "10.0.0.1", " 10.0.0.1", "10.0.0.1/24", "x", "${IP}", "fe80::1", "99", "-1", "01", None,
-    -1, 0, 7, [], {},
+    "", "127.0.0.1", "0.0.0.0", "10.0.0.1", " 10.0.0.1", "10.0.0.1/24", "x", "${IP}", "fe80::1", "99", "-1",
+    "01", None, -1, 0, 7, [], {},
 )  # fmt: skip
 ABSENT = object()
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
     for key, inner in entries:
         yield (*path, key)
         yield from places(inner, (*path, key))
@@ -71,7 +75,7 @@ def written(value: Any, paths: list[Path], new: Any) -> Any:
 
 
 def damaged(value: Any) -> Iterator[Any]:
-    """Yield the table with each value of its first and last entries changed, and with each key changed everywhere."""
+    """Yield the table with values of some entries changed, and with each key changed everywhere."""
     paths = list(places(value))
     columns: dict[str | int, list[Path]] = {}
     for path in paths:
@@ -124,7 +128,9 @@ def test_the_name_of_a_node_is_named_at_each_of_its_ranks(name: str, rule_id: st
 
     found = [one for one in validate(value).findings if one.rule.id == rule_id]
 
-    assert [one.path for one in found] == [("rank_list", row, "level_list", 0, "net_instance_id") for row in range(2)]
+    assert [one.path for one in found] == [
+        ("rank_list", row, "level_list", 0, "net_instance_id") for row in range(2)
+    ]
     assert {one.message.partition(" ")[0] for one in found} == {"net_instance_id"}
 
 

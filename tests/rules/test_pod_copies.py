@@ -112,5 +112,3 @@ def test_the_order_of_the_servers_says_which_of_two_entries_is_wrong(lost: int, 
     )
     assert found.path == ("super_pod_list", pod, "server_list", lost % 2, "server_id")
     assert [one.path[1] for one in found.related] == [twice // 2]
-
-

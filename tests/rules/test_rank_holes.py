@@ -35,12 +35,13 @@ def test_a_server_that_is_lost_is_missing_between_its_neighbours() -> None:
     found = on_ranks(lost("1.0", 64, 36))
 
     assert found.message == (
-        'ranks 288-295 are missing between server 36 ("10.0.0.36", ranks 280-287) and server 37 ("10.0.0.38", ranks 296-303)'
+        'ranks 288-295 are missing between server 36 ("10.0.0.36", ranks 280-287) and '
+        'server 37 ("10.0.0.38", ranks 296-303)'
     )
     assert found.path == ("server_list", 36, "device", 0, "rank_id")
     assert found.hint == (
-        'if the server with ranks 288-295 was lost, add it again there with "server_count": "64"; if it was removed on '
-        "purpose, number the ranks from 288 on again: 288-503"
+        'if the server with ranks 288-295 was lost, add it again there with "server_count": "64"; '
+        "if it was removed on purpose, number the ranks from 288 on again: 288-503"
     )
 
 
@@ -135,7 +136,9 @@ def test_the_counts_of_a_group_name_the_instance_that_the_row_lacks() -> None:
 
     assert {one.rule.id for one in found} == {"HCC512"}
     assert all(
-        one.message.endswith('1 instance is missing, probably that of "10.0.0.3" between "10.0.0.2" and "10.0.0.4"')
+        one.message.endswith(
+            '1 instance is missing, probably that of "10.0.0.3" between "10.0.0.2" and "10.0.0.4"'
+        )
         for one in found
     )
     assert {one.path for first in found for one in first.related} == {
@@ -160,6 +163,6 @@ def test_a_server_of_an_instance_of_a_service_table_can_be_lost() -> None:
 
     assert found.path == ("server_group_list", 2, "server_list", 1, "device", 0, "rank_id")
     assert found.hint == (
-        "if the server with ranks 8-15 was lost, add it again before this one; else number the devices of the instance "
-        "from 0"
+        "if the server with ranks 8-15 was lost, add it again before this one; else number the devices of "
+        "the instance from 0"
     )

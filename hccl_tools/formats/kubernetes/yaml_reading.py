@@ -90,7 +90,9 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
         if _LIBYAML_LIMIT in problem:
             problem = _TOO_DEEP
         elif mark and (nested := _text_in_text(data.decode("utf-8-sig"), mark.line, mark.column)) is not None:
-            raise InputError(f"{shown}:{nested.line}: not valid YAML: {nested.message}", hint=nested.hint) from None
+            raise InputError(
+                f"{shown}:{nested.line}: not valid YAML: {nested.message}", hint=nested.hint
+            ) from None
         elif (wrong := wrong_line(data.decode("utf-8-sig"))) is not None:
             raise InputError(
                 f"{shown}:{wrong.line}: not valid YAML: {wrong.message}", hint=wrong.hint
