@@ -1,6 +1,6 @@
 """Recognise JSON that was put into a string as it is, with quotes that are not escaped.
 
-A ConfigMap, a variable and a plan have a table as text. A script that puts the table between two quotes leaves
+A ConfigMap, a variable and a plan have a table as text. A script that puts the table between quotes leaves
 the quotes inside it as they are: the parser then takes its first key for the sign after a value.
 """
 

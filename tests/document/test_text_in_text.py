@@ -48,8 +48,10 @@ def test_a_table_in_a_config_map_is_escaped_by_the_command(inner: str, quote: st
 
     expected = NOT_ESCAPED.format("hccl.json")
     if quote == "'":
+        expected = (
             'the text of "hccl.json" is in single quotes; JSON uses double quotes, '
             'and \\" for those inside the text'
+        )
     assert message == expected
     assert found.offset == text.index(f'"hccl.json": {quote}') + len('"hccl.json": ')
     assert ("\\n for each line break" in hint) == (inner == LINES)
