@@ -85,8 +85,10 @@ def _inner(text: str, stop: int) -> _Inner | None:
         try:
             reader.read()
         except JsonError:
-            last = [one for one in _ENDS.finditer(text, after) if one[1] == quote]
-            return _Inner(key, quote, at, None, text[start : last[-1].start()]) if last else None
+            last = [one.start() for one in _ENDS.finditer(text, after) if one[1] == quote]
+            if not last and not _CONFIG_MAP.search(text):
+                return None
+            return _Inner(key, quote, at, None, text[start : last[-1] if last else len(text)])
         end = start + reader.end
         close = end + len(text[end:]) - len(text[end:].lstrip())
         if text[close : close + 1] != quote:

@@ -138,6 +138,9 @@ def is_in_row(subject: Subject, index: int, holes: Holes) -> bool:
     for place, (before, own) in enumerate(pairwise(names), 1):
         if before is not None and own is not None and before[0] == own[0] and place not in {*after, index}:
             steps[own[1] - before[1]] += 1
+    if not any(names):  # Names with letters at their ends, such as node-a and node-b.
+        texts = [server.server_id for server in subject.table.servers]
+        return texts == sorted(texts) and len({*map(len, texts)}) == 1
     before, own = names[index - 1], names[index]
     if before is None or own is None or before[0] != own[0] or index == 0:
         return False

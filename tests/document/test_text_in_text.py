@@ -88,6 +88,13 @@ def test_a_text_whose_json_has_a_fault_gets_no_command() -> None:
     )
 
 
+def test_a_text_without_its_last_bracket_is_still_named() -> None:
+    message, hint, _ = said(CONFIG_MAP.replace(MARK, LINE[:-1]))
+
+    assert message == NOT_ESCAPED.format("hccl.json")
+    assert "python3" not in hint
+
+
 def test_doubled_quotes_are_named() -> None:
     message, hint, _ = said(CONFIG_MAP.replace(MARK, LINE.replace('"', '""')))
 

@@ -51,6 +51,14 @@ def test_a_last_server_in_the_row_of_its_neighbours_has_replaced_none(servers: i
     assert "replaced" not in hint_on(value)
 
 
+def test_a_last_server_in_a_row_of_letters_has_replaced_none() -> None:
+    value = replaced(6, 2)
+    for server, letter in zip(value["server_list"], "abdefg", strict=True):
+        server["server_id"] = f"node-{letter}"
+
+    assert "replaced" not in hint_on(value)
+
+
 def test_a_part_of_a_server_replaces_no_server() -> None:
     value = replaced(4, 1)
     value["server_list"][-1]["device"][0]["rank_id"] = "8"
