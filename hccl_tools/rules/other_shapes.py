@@ -219,7 +219,7 @@ def _stray_devices(subject: DamagedInput) -> OtherShape | None:
     elif is_one:
         where = "of the server whose device it is"
     what = (
-        f"entry {first} of server_list is a device"
+        f"entry {first + 1} of server_list is a device"
         if is_one
         else f"{len(within)} entries of server_list are devices"
     )

@@ -144,7 +144,7 @@ def test_a_device_in_server_list_is_one_finding() -> None:
 
     ((rule, (message, hint)),) = found(value).items()
 
-    assert (rule, message) == ("HCC111", 'entry 2 of server_list is a device, not a server: device_id "3"')
+    assert (rule, message) == ("HCC111", 'entry 3 of server_list is a device, not a server: device_id "3"')
     assert hint == 'move it into the "device" list of server 1 ("10.0.0.1"), which does not list it'
 
 
