@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.notation.number_list import fold, rank_list
+from hccl_tools.notation.number_list import fold, holes_in, rank_list
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.copies import lost_devices
 from hccl_tools.rules.rank_order import named_devices, named_host
@@ -18,8 +18,6 @@ from hccl_tools.rules.registry import shared
 from hccl_tools.rules.value_order import number_at_end
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hccl_tools.rules.registry import Subject
 
 #: The most holes of which each is named.
@@ -50,7 +48,7 @@ def rank_holes(subject: Subject) -> Holes | None:
     """Return the holes in which servers, or devices that the other servers list, are missing; None for other ranks."""
     if subject.table.format == "group_list" or "rank_id" in subject.damaged:
         return None
-    found = holes_in(subject.table.rank_numbers)
+    found = holes_in(subject.table.rank_numbers, _MOST)
     if not found:
         return None
     holes = Holes(tuple(row for row, _ in found), tuple(ranks for _, ranks in found), 0)
@@ -58,20 +56,6 @@ def rank_holes(subject: Subject) -> Holes | None:
         return holes._replace(servers=servers)
     lost = lost_devices(subject)
     return holes if lost is not None and len(lost.rows) == len(holes.all_ranks) else None
-
-
-def holes_in(numbers: Sequence[int | None]) -> list[tuple[int, range]]:
-    """Return the row after each hole with its ranks; none if the ranks do not go up from 0, or have many holes."""
-    found, last = list[tuple[int, range]](), -1
-    for row, number in enumerate(numbers):
-        if number is None or number <= last:
-            return []
-        if number > last + 1:
-            found.append((row, range(last + 1, number)))
-            if row == 0 or len(found) > _MOST:
-                return []
-        last = number
-    return found
 
 
 def _lost_servers(subject: Subject, holes: Holes) -> int:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted, without_marks
-from hccl_tools.notation.number_list import fold, rank_list
+from hccl_tools.notation.number_list import fold, holes_in, rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.rules.rank_holes import holes_in
 from hccl_tools.rules.registry import Finding, Input, rule
 from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
