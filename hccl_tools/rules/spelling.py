@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
+#: The keys of servers and instances that HCCL reads.
+_OF_SERVERS = ("server_id", "device", "devices", "host_ip", "pod_name")
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
     {
@@ -273,12 +275,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str], int |
         yield key, (), subject.value if isinstance(subject.value, dict) else (), None
     for index, server in enumerate(table.servers):
         for key in server.fields:
-            yield (
-                key,
-                subject.server_path(index),
-                ("server_id", "device", "devices", "host_ip", "pod_name"),
-                None,
-            )
+            yield key, subject.server_path(index), _OF_SERVERS, None
     for key, column in table.columns.items():
         if key in READ_KEYS or key in _KNOWN or similar_key(key) is None:
             continue
