@@ -9,6 +9,7 @@ Source: rank_table_config_910.md, "template two"; hcomm topoinfo_ranktableStanda
 from __future__ import annotations
 
 from itertools import accumulate, chain, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import column_checks
@@ -63,15 +64,18 @@ def _bounds(lists: list[list[dict[str, Any]]]) -> Iterator[tuple[int, int]]:
 
 def rank_ids(servers: list[Server], device_numbers: list[int | None]) -> list[str]:
     """Number the devices as HCCL does: servers by their ids as text, then devices by id."""
+    ranks, numbered = list(map(str, range(len(device_numbers)))), [""] * len(device_numbers)
+    if _ascend_in_each(servers, device_numbers):
+        size = len(device_numbers) // len(servers)
+        for place, server in enumerate(sorted(servers, key=attrgetter("server_id"))):
+            numbered[server.rows[0] : server.rows[0] + size] = ranks[place * size : (place + 1) * size]
+        return numbered
     rows: dict[str, list[int]] = {}
     for server in servers:
         rows.setdefault(server.server_id, []).extend(server.rows)
-    order = chain.from_iterable(rows[name] for name in sorted(rows))
-    if len(rows) < len(servers) or not _ascend_in_each(servers, device_numbers):
-        number_of = [number or 0 for number in device_numbers].__getitem__
-        order = chain.from_iterable(sorted(rows[name], key=number_of) for name in sorted(rows))
-    numbered = [""] * len(device_numbers)
-    for row, rank in zip(order, map(str, range(len(device_numbers))), strict=False):
+    number_of = [number or 0 for number in device_numbers].__getitem__
+    order = chain.from_iterable(sorted(rows[name], key=number_of) for name in sorted(rows))
+    for row, rank in zip(order, ranks, strict=False):
         numbered[row] = rank
     return numbered
 
@@ -81,7 +85,9 @@ def _ascend_in_each(servers: list[Server], device_numbers: list[int | None]) -> 
     size = len(servers[0].rows) if servers else 0
     first = [number for number in device_numbers[:size] if number is not None]
     return (
-        first == sorted(first)
+        len(first) > 0
+        and first == sorted(first)
+        and len({server.server_id for server in servers}) == len(servers)
         and all(len(server.rows) == size for server in servers)
         and device_numbers == first * len(servers)
     )

@@ -45,7 +45,7 @@ def _where(group: Group) -> str:
 def _of_tables(group: Group) -> Finding:
     """Return the finding on whole tables that are entries of a list."""
     place, number = group.place, len(group.found)
-    what = f"entry {place.path[-1]} of {list_of(place.around[-1], place.list_key)} is a whole table"
+    what = f"entry {int(place.path[-1]) + 1} of {list_of(place.around[-1], place.list_key)} is a whole table"
     if number > 1:
         what = f"{number} entries of {_where(group)} are whole tables"
     tables = group.entries()
@@ -89,7 +89,7 @@ def _of_lists(group: Group) -> Finding:
     inner = group.found[0].entries
     again = f"{named(place.kind, inner)} {'is' if len(inner) == 1 else 'are'} there and beside it"
     return Finding(
-        f"entry {place.path[-1]} of {list_of(owner, key)} is the {titled(key)} of another {noun}: {again}", place.path,
+        f"entry {int(place.path[-1]) + 1} of {list_of(owner, key)} is the {titled(key)} of another {noun}: {again}", place.path,
         f"write it as an entry of {list_of(holder, owner.list_key)}: {form}"
         f"{then(group, holder, owner.kind, owner.list_key, 1)}",
     )  # fmt: skip

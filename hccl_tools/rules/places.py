@@ -164,7 +164,7 @@ def _is_read(path: Path, table_format: str) -> bool:
 
 def _name(path: Path) -> str:
     last = path[-1]
-    return f'"{last}"' if isinstance(last, str) else f'entry {last} of "{path[-2]}"'
+    return f'"{last}"' if isinstance(last, str) else f'entry {last + 1} of "{path[-2]}"'
 
 
 def _of_key(

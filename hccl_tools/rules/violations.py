@@ -469,7 +469,7 @@ def message_of(value: Any, violation: Violation) -> str:
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'
     last = violation.path[-1] if violation.path else "the document"
-    name = f'"{last}"' if isinstance(last, str) else f"entry {last} of {violation.path[-2]}"
+    name = f'"{last}"' if isinstance(last, str) else f"entry {last + 1} of {violation.path[-2]}"
     found = reduce(getitem, violation.path, value)
     if violation.keyword == "const":
         return f'{name} is "{found}"'

@@ -108,7 +108,7 @@ def test_a_whole_table_in_a_list_is_one_finding(table_format: str, level: int) -
     (found,) = findings(value, table_format)
 
     number = len(pasted[top])
-    assert found.message.startswith(f"entry {len(at(value, goal)) - 1} of ")
+    assert found.message.startswith(f"entry {len(at(value, goal))} of ")
     assert found.message.endswith(" is a whole table")
     begin = f'put the {number} entries of its "{top}" in its place'
     if level:

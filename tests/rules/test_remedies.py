@@ -557,7 +557,7 @@ def test_two_joined_tables_start_at_rank_0_again() -> None:
 
     assert (
         message
-        == "entry 4 of rank_list is rank 0 again (4 ranks from there on), as if two tables were joined"
+        == "entry 5 of rank_list is rank 0 again (4 ranks from there on), as if two tables were joined"
     )
     assert hint.startswith("continue the rank numbers with 4")
 
@@ -676,9 +676,8 @@ def test_a_lost_server_can_be_added_again() -> None:
     del servers(value)[2]
 
     assert one({**value, "server_count": "4"}, "HCC202")[1] == (
-        'if the server with ranks 16-23 was lost, add it again with "server_count": "5"; '
-        'if server 4 ("10.0.0.5") has replaced it, give that ranks 16-23; '
-        "if it was removed on purpose, number the ranks 0 to 31 without a gap"
+        'if the server with ranks 16-23 was lost, add it again there with "server_count": "5"; '
+        "if it was removed on purpose, number the ranks from 16 on again: 16-31"
     )
 
 

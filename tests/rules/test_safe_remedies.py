@@ -288,9 +288,9 @@ def test_a_lost_server_that_is_counted_has_one_alternative() -> None:
     hints = {one.rule.id: one.hint for one in validate(value, product="a2").findings}
 
     assert hints["HCC202"] == (
-        'server_count is "3", so add the missing server with ranks 8-15; if none is missing, '
+        'server_count is "3", so add the missing server with ranks 8-15 there; if none is missing, '
         'write "server_count": "2" '
-        "and number the ranks 0 to 15 without a gap"
+        "and number the ranks from 8 on again: 8-15"
     )
 
 
