@@ -141,8 +141,8 @@ def without_group(subject: Input) -> Iterator[Finding]:
     Hint: add the group of the coordinator, with "group_id": "0"
     """
     table = service_table(subject)
-    if table.reader != "MindIE-Motor" or not table.groups:
-        return
+    if table.reader != "MindIE-Motor" or not table.groups or any(one.number is None for one in table.groups):
+        return  # HCC701 or HCC711 reports a group without a number: it is perhaps the one that is missing.
     roles = {group.role for group in table.groups}
     if "coordinator" not in roles:
         hint = 'add the group of the coordinator, with "group_id": "0"'
@@ -199,9 +199,12 @@ def incomplete_instance(subject: Input) -> Iterator[Finding]:
     """
     table = service_table(subject)
     for instance in table.instances:
+        is_known = table.groups[instance.group].number is not None
         for server in instance.servers:
             entry = table.servers[server].entry
             path = table.server_path(server)
+            if not is_known and not {"server_id", "device"} & entry.keys():
+                continue  # A group without a number may be the coordinator, whose servers have neither.
             if "server_id" not in entry:
                 hint = 'add the address of the host as "server_id"'
                 yield Finding("a server of an instance has no server_id", path, hint)
