@@ -34,7 +34,7 @@ _WITHOUT_HOST: Reason = "daemon"
 #: The signals for which a launcher ends its job.
 _SIGNALS = ENDING | {SIGKILL}
 #: The number in End of a cause that no server has reported: the job hangs.
-_NO_SERVER = -1
+NO_SERVER = -1
 
 
 class OwnPart:
@@ -174,7 +174,7 @@ class JobParts:
         cause, number = message.cause, message.number
         if number == own:  # The host keeps its own cause.
             return message
-        if number == _NO_SERVER:
+        if number == NO_SERVER:
             is_known = cause.reason == "hang" and cause.host in self._hosts
             return message._replace(cause=self._hang(cause) if is_known else self._of[leader].not_its_own())
         part = self._of.get(number)
