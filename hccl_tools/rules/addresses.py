@@ -22,7 +22,7 @@ from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each, on_host
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.key_names import similar_key
-from hccl_tools.rules.key_shapes import column_of_addresses
+from hccl_tools.rules.key_shapes import column_of_addresses, key_of_address
 from hccl_tools.rules.lost_signs import lost_addresses, lost_findings, moved_column
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -94,8 +94,10 @@ def device_ip_missing(subject: Subject) -> Iterator[Found]:
     ):
         for row in server.rows if refused and index not in servers_of_no_host(subject) else ():
             if ips[row] in refused:
-                if misspelt is not None and subject.table.columns[misspelt][row] is not None:
-                    yield _under_another_key(subject, row, misspelt)
+                own = misspelt if misspelt and subject.table.columns[misspelt][row] is not None else None
+                own = own or (key_of_address(subject, row) if ips[row] is None else None)
+                if own is not None:
+                    yield _under_another_key(subject, row, own)
                     continue
                 if (step := moved_column(subject)) is not None:
                     yield _of_moved_column(subject, row, step)

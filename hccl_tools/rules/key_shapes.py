@@ -7,6 +7,7 @@ keys. The values show what they are: a list of objects with addresses in them, a
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import shared
@@ -47,16 +48,37 @@ def other_names(subject: DamagedInput) -> dict[str, str]:
     return dict(_names(subject.value, table_format, known)) if table_format in _LISTS else {}
 
 
+def other_name(subject: DamagedInput, holder: Any, missing: str) -> str | None:
+    """Return the only unknown key of one object whose value is what a key that is missing there stands for."""
+    keys = subject.violations.known_keys
+    is_such: Callable[[Any], bool] = _is_address
+    if missing in _LISTS.get(subject.violations.table_format, ()):
+        is_such = partial(_has_entries, keys - _EXTRA)
+    elif missing != "server_id":
+        return None
+    return dict(_one(holder, missing, keys | _EXTRA, is_such)).get(missing) if type(holder) is dict else None
+
+
+def _has_entries(keys: frozenset[str], value: Any) -> bool:
+    """Return whether a value is a list of objects with a key of a table."""
+    return _is_list(value) and not keys.isdisjoint(value[0])
+
+
+def key_of_address(subject: Subject, row: int) -> str | None:
+    """Return the only key of a device that is not read and has an address."""
+    found = [
+        key
+        for key, column in subject.table.columns.items()
+        if key not in _OF_DEVICES and key not in _EXTRA and _is_address(column[row])
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 def column_of_addresses(subject: Subject) -> str | None:
     """Return the only key of devices without a device_ip that is not read and whose values are addresses."""
     if "device_ip" in subject.table.columns and any(subject.table.device_ips):
         return None
-    found = [
-        key
-        for key, column in subject.table.columns.items()
-        if key not in _OF_DEVICES and key not in _EXTRA and _is_address(column[0])
-    ]
-    return found[0] if len(found) == 1 else None
+    return key_of_address(subject, 0)
 
 
 def _names(value: Any, table_format: str, known: frozenset[str]) -> Iterator[tuple[str, str]]:

@@ -345,9 +345,12 @@ def _by_shape(
 ) -> Finding | None:
     """Return the finding on a required key that is missing, if the value under another key is what it stands for."""
     names, right = key_shapes.other_names(subject), violation.key or ""
-    key = names.get(right)
-    if key is None or key not in reduce(getitem, violation.path, subject.value):
-        return None
+    key, holder = names.get(right), reduce(getitem, violation.path, subject.value)
+    if key is None or key not in holder:
+        key = key_shapes.other_name(subject, holder, right)
+        if key is None:
+            return None
+        names = {right: key}
     message = f'"{right}" is missing, and "{key}" has what belongs there'
     hint = ", ".join(f'"{own}" to "{one}"' for one, own in names.items())
     said = known.setdefault((right, key), (message, f"rename {hint}"))
@@ -443,6 +446,8 @@ def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> 
 def _in_place(violation: Violation, found: Any) -> str | None:
     """Return the schema's hint for a value that is there, which is changed and not added."""
     hint = violation.hint
+    if hint is None and violation.keyword == "type" and found is None and type(violation.path[-1]) is str:
+        return f'remove "{violation.path[-1]}", which may be absent, or write its value'
     if hint is not None and violation.key is not None and hint.startswith("list at most"):
         return f'add "{violation.key}", a list: `hccl-tools gen` on the host of this rank prints the entry'
     if hint is None or violation.keyword != "type":

@@ -358,3 +358,48 @@ def test_an_object_of_dots_is_not_removed() -> None:
 
     assert hints
     assert all(hint.startswith("write these entries in its place") for hint in hints)
+
+
+def renamed(place: int, key: str, other: str) -> Any:
+    """Return what gives a key of one server, or of its devices, another name."""
+
+    def damage(value: Any) -> None:
+        server = servers(value)[place]
+        for holder in server["device"] if key == "device_ip" else [server]:
+            holder[other] = holder.pop(key)
+
+    return damage
+
+
+@pytest.mark.parametrize("key", ["device", "server_id", "device_ip"])
+@pytest.mark.parametrize("other", ["npus", "host_of_it"])
+def test_a_key_with_another_name_in_one_server_is_named(key: str, other: str) -> None:
+    value = table("1.0", servers=3, devices=8)
+    renamed(1, key, other)(value)
+
+    rule = "HCC401" if key == "device_ip" else "HCC111"
+    message, hint = one(value, rule, "910a")
+
+    assert f'is missing, and "{other}" has ' in message
+    assert hint == f'rename "{other}" to "{key}"'
+
+
+@pytest.mark.parametrize("other", [[], [{"port": 1}], "10.0.0.7", {"device_id": "0"}])
+def test_a_key_with_another_value_does_not_stand_for_a_list_of_devices(other: Any) -> None:
+    value = table("1.0", servers=3, devices=8)
+    del servers(value)[1]["device"]
+    servers(value)[1]["npus"] = other
+
+    assert "npus" not in one(value, "HCC111", "910a")[0]
+
+
+def test_null_for_a_text_that_may_be_absent() -> None:
+    value = table("2.0")
+    value["rank_list"][0]["level_list"][0]["net_attr"] = None
+
+    message, hint = one(value, "HCC112")
+
+    assert message == '"net_attr" is null'
+    assert hint == 'remove "net_attr", which may be absent, or write its value'
+    del value["rank_list"][0]["level_list"][0]["net_attr"]
+    assert is_sound(value)
