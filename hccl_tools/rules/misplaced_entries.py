@@ -151,7 +151,7 @@ def _kind_of(entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...]) -> 
 
     A list of another kind in it tells more than such a key, unless that is its id.
     """
-    best: tuple[int, int] | None = None
+    best: tuple[int, int, int] | None = None
     found = None
     for kind in every:
         own = (kind.keys - expected.keys) & entry.keys()
@@ -164,10 +164,19 @@ def _kind_of(entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...]) -> 
         is_named = kind.own_id in own or (bool(kind.required) and kind.required <= own)
         if not has_list and (kind is every[0] or not (is_named or len(own) > 1)):
             continue
-        score = (len(kind.keys & entry.keys()), -len(kind.keys))
+        score = (len(kind.keys & entry.keys()), _inner(entry, kind), -len(kind.keys))
         if best is None or score > best:
             best, found = score, kind
     return found
+
+
+def _inner(entry: dict[str, Any], kind: Kind) -> int:
+    """Return how many keys the first entry of a list of an object has of those that this kind requires of it.
+
+    A table and a super pod both have a server_list, and only the servers of a table have devices.
+    """
+    firsts = [(inner, listed[0]) for key, inner in kind.lists.items() if (listed := entries_of(entry, key))]
+    return max((len(inner.required & one.keys()) for inner, one in firsts if type(one) is dict), default=0)
 
 
 def all_of(subject: Input, table_format: str, kind: Kind) -> list[Place]:

@@ -5,13 +5,17 @@ The reader of a table does not judge super_pod_list, so that such a table has no
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import misplaced_findings, strays
+from hccl_tools.rules.misplaced_entries import entries_of
 from hccl_tools.rules.misplaced_targets import groups
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_pods
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +73,29 @@ def finding(subject: Subject, path: Path, pod: str) -> Finding:
         path,
         f'move it to server_list, and leave {{"server_id": {name}}} in its place{right}',
     )
+
+
+def explains_ranks(subject: Subject) -> bool:
+    """Return whether the ranks that devices of server_list lack are those of devices in super_pod_list."""
+    if subject.table.format != "1.2" or not is_used(subject):
+        return False
+    places = paths(subject) | servers_with_devices(subject).keys()
+    moved = [rank for path in places for rank in _ranks(reduce(getitem, path, subject.value))]
+    ranks = {read_uint(rank) if type(rank) is str else None for rank in moved}
+    return bool(moved) and ranks.union(subject.table.rank_numbers) == set(
+        range(len(moved) + len(subject.table))
+    )
+
+
+def _ranks(entry: Any) -> list[Any]:
+    """Return the rank_ids of a device, of the devices of a server, or of a list of devices."""
+    entries = entry if type(entry) is list else [entry]
+    devices = [
+        device
+        for one in entries if type(one) is dict
+        for device in (one, *entries_of(one, "device")) if type(device) is dict
+    ]  # fmt: skip
+    return [device["rank_id"] for device in devices if "rank_id" in device]
 
 
 def explains_count(subject: Subject, stated: int) -> bool:
