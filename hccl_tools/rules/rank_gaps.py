@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count, those
-from hccl_tools.rules import doubled_keys, doubts, rank_devices, run_together
+from hccl_tools.rules import doubled_keys, doubts, misplaced_in_pods, rank_devices, run_together
 from hccl_tools.rules.copies import absent_ranks, lost_devices, named_server
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.rank_holes import is_in_row, missing_ranks, other_holes, rank_holes
@@ -51,6 +51,8 @@ def findings(subject: Subject) -> Iterator[Finding]:
         if not copied.repeats:  # Else HCC203 reports it.
             yield rank_devices.gap(subject, copied, absent_phrase(subject))
         return
+    if misplaced_in_pods.explains_ranks(subject):
+        return  # HCC521 or HCC524 reports the entries with these ranks.
     if _are_required(subject, lost_devices(subject)):
         return  # HCC306 names the device with its rank.
     if start > 0:

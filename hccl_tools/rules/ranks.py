@@ -135,10 +135,6 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
         return
     if exchanged(subject):
         return  # HCC203 reports it.
-    from hccl_tools.rules import misplaced_in_pods  # noqa: PLC0415  (4 ms; only where ranks are wrong)
-
-    if misplaced_in_pods.explains_ranks(subject):
-        return  # HCC521 or HCC524 reports the entries with these ranks.
     yield from _rank_gaps().findings(subject)
 
 

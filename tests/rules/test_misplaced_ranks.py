@@ -48,4 +48,4 @@ def test_a_table_that_has_only_its_server_list_is_no_super_pod(table_format: str
     value: Any = table(table_format, 3, 4)
     value["server_list"].append({"server_list": [value["server_list"].pop()]})
 
-    assert errors(value) == [("HCC111", "entry 2 of server_list is a whole table")]
+    assert errors(value) == [("HCC111", "entry 3 of server_list is a whole table")]
