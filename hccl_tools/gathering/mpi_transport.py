@@ -62,7 +62,7 @@ def finish() -> None:
 
 def leave(comm: Any) -> None:
     """End the part of a process that has sent its text: nothing more of it is on its way then."""
-    comm.Barrier()
+    comm.Ibarrier().Wait()  # No blocking barrier: `collect` must not wait in one.
     finish()
 
 

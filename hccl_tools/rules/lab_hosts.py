@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import shown_host
-from hccl_tools.table.addresses import query
+from hccl_tools.table.addresses import packed, query
 from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
@@ -25,6 +26,35 @@ class Instance(NamedTuple):
     device: int
     ip: str
     rank: int
+
+
+def exchanged(instances: list[Any]) -> range | None:
+    """Return the instances in a row whose server_id and device_ip are exchanged; None if there are none.
+
+    The instances of a host have one server_id and different device_ips; these have it the other way round.
+    """
+    listed = instances_of(instances)
+    ips = [one.ip for one in listed]
+    turned, number = Counter(ips).most_common(1)[0] if ips else ("", 0)
+    if not turned or number == 1:
+        return None
+    places = [place for place, ip in enumerate(ips) if ip == turned]
+    found = range(places[0], places[-1] + 1)
+    servers = [listed[place].server for place in places]
+    is_one_block = len(places) == len(found) and len({*servers}) == len(servers) > 1
+    others = {one.server for place, one in enumerate(listed) if place not in found}
+    are_addresses = all(packed(server) is not None for server in servers)
+    return found if is_one_block and are_addresses and others.isdisjoint(servers) else None
+
+
+def exchanged_back(instances: list[Any], places: range) -> list[Any]:
+    """Return instances with server_id and device_ip exchanged at some places."""
+    return [
+        {**one, "server_id": device["device_ip"], "devices": [{**device, "device_ip": one["server_id"]}]}
+        if place in places and (device := one["devices"][0])
+        else one
+        for place, one in enumerate(instances)
+    ]
 
 
 def instances_of(listed: list[Any]) -> list[Instance]:

@@ -134,10 +134,15 @@ class _Lab:
             yield _Fault(
                 ("group_list", 0, "server_num") if one else ("group_list",),
                 f"server_num is {self.servers}{'' if one else ' in all groups together'}, but the instances have {found} server_ids",
-                f'write "server_num": "{found}" if all of these servers are in the job'
-                if one
-                else "correct server_num of the groups",
+                self._how_to_count(groups[0], found) if one else "correct server_num of the groups",
             )
+
+    def _how_to_count(self, group: Any, servers: int) -> str:
+        """Return what to do about a server_num of the only group that differs from the number of server_ids."""
+        devices = _count(group.get("device_num")) if isinstance(group, dict) else None
+        if not self.subject.product.single_server and (devices or 0) / (servers or 1) not in _AVERAGES:
+            return "correct the server_ids: instances of one host have the same one"
+        return f'write "server_num": "{servers}" if all of these servers are in the job'
 
     def _of_one_id(self) -> _Fault | None:
         """Return the fault that several hosts have one server_id; None for others."""
@@ -209,6 +214,14 @@ class _Lab:
         if not isinstance(instances, list) or not instances:
             yield _Fault(path, "instance_list is missing, empty or not a list")
             return
+        if (turned := lab_hosts.exchanged(instances)) is not None:
+            yield _Fault(
+                (*path, "instance_list", turned.start, "server_id"),
+                f"server_id and device_ip are exchanged in instances {turned.start + 1}-{turned.stop}: they have different "
+                "server_ids, and all of them one device_ip",
+                "exchange the two values in each of these instances",
+            )
+            instances = lab_hosts.exchanged_back(instances, turned)
         stated, listed = _count(group.get("instance_count")), len(instances)
         if len(self.subject.value["group_list"]) == 1:
             self.listed = lab_hosts.instances_of(instances)

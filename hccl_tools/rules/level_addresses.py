@@ -39,6 +39,8 @@ _FORMS = {
 }
 _MOST_PORTS = 16
 #: An EID without its leading zeros, and the digits of a whole one.
+#: The digits after leading zeros that two EIDs of a table have in common.
+_COMPARED = 6
 _SHORT_EID, _EID_DIGITS = re.compile(r"(?a)[1-9a-fA-F][0-9a-fA-F]{11,30}"), 32
 _HIGHEST_LISTEN_PORT = 65536
 
@@ -116,7 +118,9 @@ def _addr_fault(
     """
     kind, text = entry["addr_type"], entry["addr"]
     if not _is_addr(kind, text):
-        finding = _of_text(kind, text, (*path, "addr"))
+        finding = _without_zeros(subject, kind, text, (*path, "addr")) or _of_text(
+            kind, text, (*path, "addr")
+        )
         other = next((one for one in V2_CHECKS if one != kind and text and V2_CHECKS[one](text)), None)
         if other is not None and (same := _types_of_layers(subject)[_layer(subject, path), kind]) > 1:
             which = f"the other {same} {kind} addresses of its layer are sound"
@@ -127,6 +131,45 @@ def _addr_fault(
         if finding.alike is None and (said := _said(finding, text)) is not None:
             finding = finding._replace(alike=alike.setdefault(said[0], said))
         yield finding
+
+
+def _without_zeros(subject: Subject, kind: str, text: str, path: Path) -> Finding | None:
+    """Return the finding on an EID that lacks the zeros with which others begin; None for other texts."""
+    if (
+        kind != "EID"
+        or not re.fullmatch(_SHORT_EID, text)
+        or _beginning(text.zfill(_EID_DIGITS)) not in _beginnings(subject)
+    ):
+        return None
+    right = text.zfill(_EID_DIGITS)
+    return Finding(
+        f'"{text}" has lost its leading zeros, as in a spreadsheet: other EIDs of the table begin with '
+        f'"{right[: _EID_DIGITS - len(text) + _COMPARED]}"',
+        path,
+        f'write "{right}"',
+        right=right,
+        alike=(
+            "EIDs have lost their leading zeros, as in a spreadsheet: an EID has 32 digits",
+            f'write zeros before each, so that it has 32 digits: "{right}" in place of "{text}", and the others in the same way',
+        ),
+    )
+
+
+def _beginning(eid: str) -> tuple[int, str]:
+    """Return how many zeros an EID begins with, and the digits after them."""
+    digits = eid.lstrip("0").lower()
+    return len(eid) - len(digits), digits[:_COMPARED]
+
+
+@shared
+def _beginnings(subject: Subject) -> frozenset[tuple[int, str]]:
+    """Return the beginnings of the EIDs of a table."""
+    return frozenset(
+        _beginning(entry["addr"])
+        for level in all_levels(subject)
+        for entry in level["rank_addr_list"]
+        if entry["addr_type"] == "EID" and _is_addr("EID", entry["addr"])
+    )
 
 
 def _said(finding: Finding, text: str) -> tuple[str, str] | None:

@@ -69,10 +69,11 @@ def misplaced(subject: Input, table_format: str) -> list[Misplaced]:
         return []
     # HCCL does not read the super_pod_list of a 1.0 table.
     unread = ("super_pod_list",) if table_format == "1.0" else ()
+    ids_of_lists: dict[Path, frozenset[str]] = {}
     return [
         one
         for place in _places(subject.value, table, unread)
-        if (one := _misplaced(place, kinds(table_format))) is not None
+        if (one := _misplaced(place, kinds(table_format), ids_of_lists)) is not None
     ]
 
 
@@ -127,23 +128,32 @@ def _others(entry: dict[str, Any], kind: Kind) -> bool:
     return kind.keys.isdisjoint(entry)
 
 
-def _misplaced(place: Place, every: tuple[Kind, ...]) -> Misplaced | None:
+def _misplaced(
+    place: Place, every: tuple[Kind, ...], ids_of_lists: dict[Path, frozenset[str]]
+) -> Misplaced | None:
     """Return an entry with the kind that it has, if that is another one than that of its list."""
     is_list = type(place.value) is list
     entries = [one for one in place.value if type(one) is dict] if is_list else [place.value]
     if not entries or len(entries) < len(place.value if is_list else entries):
         return None
     if place.kind.required <= entries[0].keys():
-        return Misplaced(place, place.kind, entries) if is_list and _repeat(place, entries) else None
+        is_again = is_list and not place.kind.lists and _repeat(place, entries, ids_of_lists)
+        return Misplaced(place, place.kind, entries) if is_again else None
     kind = _kind_of(entries[0], place.kind, every)
     return None if kind is None else Misplaced(place, kind, entries)
 
 
-def _repeat(place: Place, entries: list[dict[str, Any]]) -> bool:
-    """Return whether the entries of an inner list have ids of entries beside it: it is the list of another object."""
-    key, ids = place.kind.own_id, place.around[-1].value[place.list_key]
-    beside = {str(one.get(key)) for one in ids if type(one) is dict}
-    return not place.kind.lists and not beside.isdisjoint(str(one.get(key)) for one in entries)
+def _repeat(place: Place, entries: list[dict[str, Any]], ids_of_lists: dict[Path, frozenset[str]]) -> bool:
+    """Return whether the entries of an inner list have ids of entries beside it: it is the list of another object.
+
+    Args:
+        ids_of_lists: The ids of the entries of each list, by its path, as far as they are known.
+    """
+    key, path = place.kind.own_id, place.path[:-1]
+    if path not in ids_of_lists:
+        beside = place.around[-1].value[place.list_key]
+        ids_of_lists[path] = frozenset(str(one.get(key)) for one in beside if type(one) is dict)
+    return not ids_of_lists[path].isdisjoint(str(one.get(key)) for one in entries)
 
 
 def _kind_of(entry: dict[str, Any], expected: Kind, every: tuple[Kind, ...]) -> Kind | None:

@@ -259,9 +259,20 @@ def duplicate_server(subject: Input) -> Iterator[Finding]:
                 continue
             related = (Related(table.server_path(seen, "server_ip"), "first used here"),)
             with_port = "" if port is None else f" with mgmt_port {port}"
-            hint = f"give the servers different addresses, or different values of {_equal_ports(table, seen, server)}"
+            hint = _one_address_each(table, seen, server)
             message = f'server_ip "{address}"{with_port} is used twice'
             yield Finding(message, table.server_path(server, "server_ip"), hint, related)
+
+
+def _one_address_each(table: ServiceTable, seen: int, server: int) -> str:
+    """Return the hint on two servers with one address; on two hosts no pod has the address of the other."""
+    hosts = {table.server_column("server_id")[one] for one in (seen, server)}
+    if len(hosts) > 1 and None not in hosts:
+        return (
+            "their server_ids differ, so one of the two has the address of the other, perhaps by a copy: write the address of its own pod "
+            "(`kubectl get pod -o wide` shows it)"
+        )
+    return f"give the servers different addresses, or different values of {_equal_ports(table, seen, server)}"
 
 
 def _equal_ports(table: ServiceTable, seen: int, server: int) -> str:
