@@ -1,0 +1,89 @@
+"""Values that were exchanged or copied, or lost their beginning: what the remedy says, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.rules.test_remedies import is_sound, one
+from tests.support.commands import run_here
+from tests.support.growth import steps
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def exchange(instance: dict[str, object]) -> None:
+    device = instance["devices"][0]  # type: ignore[index]
+    instance["server_id"], device["device_ip"] = device["device_ip"], instance["server_id"]
+
+
+def test_server_id_and_device_ip_of_a_host_are_exchanged() -> None:
+    value = table("lab", servers=2, devices=8)
+    instances = value["group_list"][0]["instance_list"]
+    for instance in instances[8:]:
+        exchange(instance)
+
+    message, hint = one(value, "HCC115")
+
+    assert "server_id and device_ip are exchanged in instances 9-16" in message
+    assert hint.startswith("exchange the two values in each of these instances")
+    for instance in instances[8:]:
+        exchange(instance)
+    assert is_sound(value)
+
+
+def test_a_number_of_servers_that_hccl_does_not_take_is_not_proposed() -> None:
+    value = table("lab", servers=2, devices=8)
+    value["group_list"][0]["instance_list"][15]["server_id"] = "10.0.0.99"
+
+    _, hint = one(value, "HCC115")
+
+    assert "server_num" not in hint
+    assert "instances of one host have the same one" in hint
+
+
+@pytest.mark.parametrize("is_one_host", [True, False])
+def test_another_port_is_proposed_on_one_host_alone(is_one_host: bool) -> None:
+    value = table("server_group_list", servers=2, devices=2)
+    first, second = (group["server_list"][0] for group in value["server_group_list"][2:4])
+    second["server_ip"] = first["server_ip"]
+    if is_one_host:
+        second["server_id"] = first["server_id"]
+        for number, device in enumerate(second["device"], 2):
+            device["device_id"] = str(number)
+
+    _, hint = one(value, "HCC716")
+
+    assert ("mgmt_port" in hint) == is_one_host
+    assert ("their server_ids differ" in hint) != is_one_host
+
+
+def test_an_eid_without_its_zeros_is_padded(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    done = run_here("gen", "--simulate", "a5", "--servers", "2", "-o", str(file))
+    assert done.returncode == 0, done.stderr
+    value = json.loads(file.read_text())
+    address = value["rank_list"][1]["level_list"][0]["rank_addr_list"][0]
+    right = address["addr"]
+    address["addr"] = right.lstrip("0")
+
+    message, hint = one(value, "HCC456")
+
+    assert "has lost its leading zeros" in message
+    assert hint == f'write "{right}"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["server_list", "device"])
+def test_lists_in_a_list_take_linear_time(key: str) -> None:
+    def of(number: int) -> int:
+        value = table("1.0")
+        holder = value if key == "server_list" else value["server_list"][0]
+        holder[key] = [[{"device_id": "", "rank_id": ""}]] * number
+        return steps(lambda: is_sound(value))
+
+    assert of(800) < 3 * of(400)
