@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-#: O_NONBLOCK: opening a named pipe does not wait for its other end. O_PATH asks no file system but its folder's.
+#: O_NONBLOCK: opening a named pipe does not wait for its other end. O_PATH asks nothing of a file itself.
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 HELD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMPORARY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
