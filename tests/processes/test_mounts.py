@@ -136,8 +136,13 @@ def test_a_list_is_read_a_number_of_times_only(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_an_overlay_of_another_mount_namespace_is_not_of_this_machine(tmp_path: Path) -> None:
-    """In a namespace of a user it can be over a file system that this user serves."""
+def test_an_overlay_of_another_mount_namespace_is_not_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a namespace of a user it can be over a file system that this user serves.
+
+    What counts is the mount of what is held, not what the process has said of its descriptor before.
+    """
     for name in ("lower", "upper", "work", "merged"):
         (tmp_path / name).mkdir()
     (tmp_path / "lower" / "davinci0").touch()
@@ -153,7 +158,11 @@ def test_an_overlay_of_another_mount_namespace_is_not_of_this_machine(tmp_path: 
             pytest.skip("no overlay can be mounted here")
         with ForeignDescriptors([(other.pid, "3"), (other.pid, "4")]) as looked_at:
             found = looked_at.status(other.pid, "3"), looked_at.status(other.pid, "4")
+        said, real = mounts.descriptor(other.pid, "4"), mounts.descriptor
+        monkeypatch.setattr(mounts, "descriptor", lambda pid, name: said if name == "3" else real(pid, name))
+        with ForeignDescriptors([(other.pid, "3"), (other.pid, "4")]) as looked_at:
+            exchanged = looked_at.status(other.pid, "3")
         other.communicate("\n")
 
-    assert found[0] is None
+    assert found[0] is exchanged is None
     assert found[1] is not None

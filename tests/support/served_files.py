@@ -1,7 +1,7 @@
 """A file system (FUSE) that does not answer, served by the user who runs this program.
 
-In a mount namespace of its own it is mounted below an overlay, of which a descriptor is kept. The arguments are
-what else is done, the device of FUSE, and a folder of the user; or ``answer``, and an open descriptor of FUSE.
+In a mount namespace of its own it is mounted below an overlay, of which a descriptor is kept. The arguments
+are what else is done, the device of FUSE, and a folder of the user; or ``answer``, and a descriptor of FUSE.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import struct
 import sys
 import threading
+from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 _BIND, _SLAVE, _SHARED = 1 << 12, 1 << 19, 1 << 20
@@ -73,7 +74,7 @@ def _attributes(node: int) -> bytes:
 def _overlay(server: Server, fuse: int, folder: str) -> int:
     """Return a descriptor of ``davinci0`` in an overlay over the served file system."""
     for name in ("served", "low", "over", "own"):
-        os.mkdir(f"{folder}/{name}")
+        Path(folder, name).mkdir()
     options = f"fd={fuse},rootmode=40000,user_id=0,group_id=0"
     mount("x", f"{folder}/served", "fuse", _NODEV_NOSUID, options)
     threading.Thread(target=server.serve, daemon=True).start()
@@ -85,12 +86,12 @@ def _overlay(server: Server, fuse: int, folder: str) -> int:
 
 
 def _forge(held: int, own: str) -> None:
-    """Make a line in the list of mounts that begins, after a carriage return, with the number of the overlay."""
-    with open(f"/proc/self/fdinfo/{held}", encoding="ascii") as file:
-        number = next(line.split()[1] for line in file if line.startswith("mnt_id"))
+    """Make a line of the list of mounts: after a carriage return, with the number of the overlay."""
+    about = Path(f"/proc/self/fdinfo/{held}").read_text(encoding="ascii")
+    number = next(line.split()[1] for line in about.split("\n") if line.startswith("mnt_id"))
     mount("none", own, None, _SHARED, None)
-    os.mkdir(f"{own}/x\r{number}")
-    os.mkdir(f"{own}/p")
+    Path(own, f"x\r{number}").mkdir()
+    Path(own, "p").mkdir()
     mount(f"{own}/x\r{number}", f"{own}/p", None, _BIND, None)
     mount("none", f"{own}/p", None, _SLAVE, None)
     mount("none", f"{own}/p", None, _SHARED, None)
