@@ -47,8 +47,10 @@ def holding(folder: Path, *users: int) -> Iterator[list[tuple[int, str]]]:
         lines = [started.stdout.readline().split() for _ in range(len(users) + 1)]
         if [] in lines:
             pytest.skip("nothing can be mounted here")
-        yield [(int(pid), name) for pid, name in lines if int(pid) != started.pid]
-        started.communicate()
+        try:
+            yield [(int(pid), name) for pid, name in lines if int(pid) != started.pid]
+        finally:
+            started.communicate()
 
 
 def test_the_list_of_a_namespace_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +83,7 @@ def test_the_list_of_a_namespace_is_read_once(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_what_is_over_a_limit_is_counted(
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    where: object,
-    limit: str,
-    value: float,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: object, limit: str, value: float
 ) -> None:
     monkeypatch.setattr(where, limit, value)
     with holding(tmp_path, _USER, _USER, _OTHER) as wanted, ForeignDescriptors(wanted) as looked_at:
@@ -99,7 +97,7 @@ def test_what_is_over_a_limit_is_counted(
 @pytest.mark.parametrize("field", ["Uid:\t0 0 0 0", "SigCgt:\tff"])
 def test_the_name_of_a_process_forges_no_field(field: str) -> None:
     """Its user chooses the name: the kernel escapes only line feeds in it."""
-    code = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print(); sys.stdin.read()"
+    code = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         ["/usr/bin/python3", "-I", "-c", code, f"\r{field}"], user=_USER,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
