@@ -135,12 +135,16 @@ def descriptor(pid: int | str, name: str | int) -> Descriptor:
 
 
 class OwnMounts:
-    """Which file systems that this process sees answer: ``check`` says it of a held descriptor."""
+    """Which file systems that this process sees answer: ``check`` says it of a held descriptor.
+
+    Attributes:
+        is_incomplete: Whether a descriptor was refused because the list is not usable.
+    """
 
     def __init__(self) -> None:
         self._answers: dict[str, bool] = {}
         self._holds: list[int] = []
-        self._reads = 0
+        self._reads, self.is_incomplete = 0, False
 
     def check(self, held: int) -> None:
         """Refuse a descriptor (O_PATH) into a file system that another user serves, or an unknown one.
@@ -157,12 +161,13 @@ class OwnMounts:
     def _look_up(self, number: str, held: int) -> None:
         self._answers[number] = False
         if self._reads >= _MOST_READS:
+            self.is_incomplete = True
             return
         self._reads += 1
         try:
             mount = of_process().get(number)
         except (OSError, UnusableListError):
-            self._reads = _MOST_READS  # Another attempt takes as long.
+            self._reads, self.is_incomplete = _MOST_READS, True  # Another attempt takes as long.
             return
         if mount is not None and mount.answers:
             self._holds.append(os.dup(held))  # No other mount gets the number.
@@ -174,4 +179,4 @@ class OwnMounts:
             os.close(held)
         self._holds.clear()
         self._answers.clear()
-        self._reads = 0
+        self._reads, self.is_incomplete = 0, False

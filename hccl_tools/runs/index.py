@@ -108,6 +108,11 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     here = os.path.abspath(log_dir)
     paths = _inside(here)
     members = list(run_processes.members())
+    if run_processes.are_incomplete():
+        tell(
+            "hccl-tools: not all runs that processes of other users name are looked at: the list of mounts"
+            " (/proc/self/mountinfo) is too long, changes or is unusable"
+        )
     claimed = _claimed(members, set(paths))
     processes = Counter(one.path for one in members)
     if part:

@@ -91,6 +91,11 @@ def _opened(path: str, owners: frozenset[int], flags: int) -> int:
         os.close(held)
 
 
+def are_incomplete() -> bool:
+    """Return whether ``members`` has skipped processes of others because the list of mounts is not usable."""
+    return _own_mounts.is_incomplete
+
+
 def run_of(pid: int) -> str | None:
     """Return the run directory of a process, ``None`` if the process has none."""
     return _run_in(_environment(pid, _MOST_BYTES))

@@ -14,6 +14,7 @@ from hccl_tools.document import links
 from hccl_tools.processes import mounts
 from hccl_tools.processes.foreign_descriptors import ForeignDescriptors
 from hccl_tools.processes.mounts import Mount, OwnMounts, UnusableListError
+from hccl_tools.runs import index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +133,8 @@ def test_a_list_is_read_a_number_of_times_only(tmp_path: Path, monkeypatch: pyte
             with pytest.raises(OSError, match="another user may serve"):
                 own.check(0)
 
+        assert own.is_incomplete
+
     assert len(reads) == mounts._MOST_READS
 
 
@@ -166,3 +169,16 @@ def test_an_overlay_of_another_mount_namespace_is_not_of_this_machine(
 
     assert found[0] is exchanged is None
     assert found[1] is not None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root sees the processes of other users")
+def test_a_list_of_runs_says_that_the_mounts_are_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mounts, "_MOST_OF_OWN", 100)
+    with subprocess.Popen(["sleep", "100"], user=65533, env={"HCCL_TOOLS_RUN_DIR": str(tmp_path)}) as other:
+        found = index.find(str(tmp_path))
+        other.kill()
+
+    assert found == []
+    assert "the list of mounts (/proc/self/mountinfo) is too long" in capsys.readouterr().err
