@@ -54,6 +54,10 @@ REVIEWED = {
     ("hccl_tools.rules.servers", "device"): "a number",
     ("hccl_tools.rules.service_addresses", "number"): "a number",
     ("hccl_tools.rules.service_advice", "at"): "a number",
+    (
+        "hccl_tools.rules.target_mindspore",
+        "FILES",
+    ): "the names of both files, quoted where they are filled in",
     ("hccl_tools.rules.service_advice", "device"): "a number",
     ("hccl_tools.cli.guide", "', '.join(others)"): "the names of topics",
     ("hccl_tools.cli.guide", "typed"): "the name of a command, or a code",

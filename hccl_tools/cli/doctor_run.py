@@ -12,7 +12,7 @@ import click
 
 from hccl_tools.cli import asked_hosts
 from hccl_tools.cli.options import write
-from hccl_tools.diagnostics.wording import no_rank_table
+from hccl_tools.diagnostics.wording import no_rank_table, with_files
 from hccl_tools.doctor import ping_results, registry
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.cross_host_checks import Silent
@@ -87,7 +87,10 @@ def _refuse_text(report: Report) -> None:
     """
     if report.document is not None and b"{" not in report.document.data and report.errors:
         first = report.errors[0]
-        raise TableError(f"{report.file} cannot be used: {first.message}", hint=first.hint)
+        raise TableError(
+            f"{report.file} cannot be used: {first.message}",
+            hint=first.hint and with_files(first.hint, report),
+        )
 
 
 def _refuse_hostfile(name: str) -> None:

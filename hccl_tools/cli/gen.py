@@ -254,7 +254,9 @@ def cluster_facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list
     """
     super_pods = options["super_pods"]
     servers = options["servers"] or super_pods or 1
-    found = simulated_cluster.machines(request, servers, super_pods)
+    # The order that MindSpore requires (HCC891): no host list could give the machines another one.
+    as_text = options["target"] == "mindspore"
+    found = simulated_cluster.machines(request, servers, super_pods, as_text=as_text)
     first = found[0]
     if first.table_format == "group_list":  # HCCL orders its servers by their ids as text.
         found.sort(key=lambda one: one.server_id)

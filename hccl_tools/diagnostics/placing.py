@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
+from hccl_tools.diagnostics.wording import with_files
+from hccl_tools.notation.hint import Hint
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -95,11 +97,17 @@ class Placed(NamedTuple):
 def place(report: Report, findings: Sequence[Diagnostic], *, whole: bool = True) -> list[Placed]:
     """Return the given findings of a report with their source ranges, in the same order.
 
+    The commands of their hints have the names of files.
+
     ``whole`` tells whether the ends of long lists and objects are needed.
     """
     document = report.document
     if not findings:
         return []
+    findings = [
+        one._replace(hint=with_files(one.hint, report)) if isinstance(one.hint, Hint) else one
+        for one in findings
+    ]
     if document is None:
         return [Placed(one, None, (None,) * len(one.related)) for one in findings]
     wanted = [path for one in findings for path in (one.path, *(other.path for other in one.related))]

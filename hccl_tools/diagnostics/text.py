@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import ReportOptions, place
-from hccl_tools.diagnostics.wording import conclusion, reaction, reference
+from hccl_tools.diagnostics.wording import conclusion, reaction, reference, with_files
 from hccl_tools.document.reading import is_stream
-from hccl_tools.notation.hint import Hint, unused
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, cells, cut, wrapped
@@ -130,14 +128,6 @@ def _outer_lines(hint: str, report: Report) -> list[str]:
     ]
 
 
-def _with_file(hint: str, report: Report) -> str:
-    """Return a hint whose command reads the file of the report, and writes another one beside it."""
-    if not isinstance(hint, Hint) or report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
-        return hint
-    new = f"{os.path.splitext(report.file)[0]}.new.json"  # noqa: PTH122  (not loaded for it)
-    return hint.filled_in(operand(report.file), operand(unused(new)))
-
-
 def _is_correctable(report: Report) -> bool:
     """Whether ``validate --fix`` can correct something in the file; it reads files alone."""
     document = report.document
@@ -229,7 +219,7 @@ def _block(
         lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
-        hint = pen.safe(_with_file(finding.hint, report))
+        hint = pen.safe(with_files(finding.hint, report))
         lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {hint}", indent + "  "))
         lines += [
             pen.fitted(f"{mark} {pen.safe(line)}", indent + "  ")

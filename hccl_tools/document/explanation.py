@@ -20,6 +20,7 @@ from hccl_tools.document import (
     rewriting,
     spreadsheet_cells,
     terminal_text,
+    text_in_text,
 )
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.document import Document
@@ -130,6 +131,9 @@ def _of_whole_text(document: Document, problem: JsonProblem, text: str) -> JsonP
     if (cells := spreadsheet_cells.recognise(text)) is not None:
         at = document.byte_at(cells.at)
         return problem._replace(kind="other file", message=cells.message, hint=cells.hint, offset=at)
+    if (nested := text_in_text.find(text, _stop(document, problem, text))) is not None:
+        at = document.byte_at(nested.at)
+        return problem._replace(kind="other", message=nested.message, hint=nested.hint, offset=at)
     if (printed := printed_value.recognise(text)) is not None:
         return problem._replace(kind="other file", message=printed.message, hint=printed.hint, offset=0)
     return None

@@ -14,6 +14,9 @@ _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
 #: A value in place of an empty cell, as programs for tables write it.
 _EMPTY_CELL = re.compile(r":\s{0,8}(?:NaN|nan|None|NULL|Null|undefined|nil)\b")
 _SERVER = re.compile(r'"server_id"\s{0,8}:\s{0,8}"([^"\\\n]{1,64})"')
+#: A side of a conflict that is a count alone, and a rank.
+_COUNT = re.compile(r'\s*"(rank_count|server_count)"\s*:\s*"?(\d{1,6})"?\s*,?\s*')
+_RANK = re.compile(r'"rank_id"\s{0,8}:')
 #: What an entry of a side of a conflict is, and its id.
 _ENTRIES = (("server", _SERVER), ("device", _DEVICE))
 #: How far from a value its object is searched for.
@@ -144,8 +147,20 @@ def conflict(text: str, at: int) -> str:
     )
     markers = f"the marker lines {line}, {second} and {third}"
     one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
-    elsewhere = _elsewhere(text, at, last.end(), kept)
+    elsewhere = _elsewhere(text, at, last.end(), kept) or _counted(text[:at] + text[last.end() :], kept)
     return f"{_of_both(kept, markers, one) or one}{elsewhere}"
+
+
+def _counted(rest: str, sides: tuple[str, str]) -> str:
+    """Return how many entries the rest of the file has, if the sides of a conflict count them."""
+    counts = [_COUNT.fullmatch(side) for side in sides]
+    if counts[0] is None or counts[1] is None or counts[0][1] != counts[1][1]:
+        return ""
+    key = counts[0][1]
+    number = len(_RANK.findall(rest)) if key == "rank_count" else len({*_SERVER.findall(rest)})
+    if str(number) not in (counts[0][2], counts[1][2]):
+        return ""
+    return f"; the file lists {number} {'ranks' if key == 'rank_count' else 'servers'}"
 
 
 def _elsewhere(text: str, start: int, end: int, sides: tuple[str, str]) -> str:

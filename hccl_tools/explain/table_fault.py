@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics import render
+from hccl_tools.diagnostics.wording import with_files
 from hccl_tools.document import links
 from hccl_tools.errors import InputError
 from hccl_tools.notation import number_list
@@ -140,7 +141,7 @@ def _fault_in_line(text: str) -> str:
         return ""
     if report.errors:
         first = report.errors[0]
-        more = "" if first.hint is None else f" ({first.hint})"
+        more = "" if first.hint is None else f" ({with_files(first.hint, report)})"
         return f"the table in this line: {first.rule.id} {first.message}, {first.pointer}{more}"
     return _ranks(report)
 

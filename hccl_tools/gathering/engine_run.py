@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
+from hccl_tools.gathering.stdout_framing import (
+    LONGEST_LINE,
+    MOST_OF_HOST,
+    TOO_MUCH,
+    TWO_ANSWERS,
+    EngineOutput,
+)
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import procfs
 from hccl_tools.programs.environment import without_key
@@ -191,8 +197,7 @@ def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
         if host in output.impostors and host not in output.flooded
     ]
     named = output.flooded | output.impostors.keys()
-    two = "two different answers came in its name: another host may have written one of them"
-    return found + [Failure(host, two) for host in hosts if host in output.contradicted - named]
+    return found + [Failure(host, TWO_ANSWERS) for host in hosts if host in output.contradicted - named]
 
 
 def hanging(

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import MPI4PY_MISSING_HINT
 from hccl_tools.gathering.messages import SurveyAnswer
-from hccl_tools.gathering.stdout_framing import MOST_OF_HOST, TOO_MUCH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from hccl_tools.gathering.stdout_framing import MOST_OF_HOST, TOO_MUCH, TWO_ANSWERS
+from hccl_tools.records import NamedTuple
 
 _NAME, _TEXT = 1, 2
 #: Stands for the text of a process that sent too much; its process waits until it is killed.
-FLOODED = SurveyAnswer("", message=TOO_MUCH).to_json()
+_FLOODED = SurveyAnswer("", message=TOO_MUCH).to_json()
+#: Stands for the texts of a process in whose name two came: each process states its own number itself.
+_CONTRADICTED = SurveyAnswer("", message=TWO_ANSWERS).to_json()
 #: Seconds between two probes, in which other processes on the core can run.
 _PAUSE_S = 0.001
+
+
+class Collected(NamedTuple):
+    """What the other processes sent, by rank, and whether all of them have ended their part."""
+
+    texts: dict[int, str]
+    names: dict[int, str]
+    is_complete: bool
 
 
 def world() -> Any:
@@ -46,10 +54,16 @@ def world() -> Any:
 
 
 def finish() -> None:
-    """Call MPI_Finalize, together with all other processes."""
+    """Call MPI_Finalize, together with all other processes, in the process that has collected all texts."""
     from mpi4py import MPI  # noqa: PLC0415
 
     MPI.Finalize()
+
+
+def leave(comm: Any) -> None:
+    """End the part of a process that has sent its text: nothing more of it is on its way then."""
+    comm.Barrier()
+    finish()
 
 
 def send(comm: Any, text: str, *, is_name: bool = False) -> None:
@@ -59,30 +73,46 @@ def send(comm: Any, text: str, *, is_name: bool = False) -> None:
     comm.Send([text.encode(), MPI.BYTE], dest=0, tag=_NAME if is_name else _TEXT)
 
 
-def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str]]:
-    """Return the texts of the other processes and the names of their hosts, by rank, after ``seconds``."""
-    received: dict[int, dict[int, str]] = {_NAME: {}, _TEXT: {}}
-    deadline = time.monotonic() + seconds
-    while len(received[_TEXT]) < comm.size - 1 and time.monotonic() < deadline:
-        if (message := _receive_next(comm)) is None:
-            time.sleep(_PAUSE_S)
-        else:
-            rank, tag, text = message
-            received.get(tag, {})[rank] = text  # a process may send messages with other tags
-    return received[_TEXT], received[_NAME]
+def collect(comm: Any, seconds: float) -> Collected:
+    """Return what the other processes send, after ``seconds`` at the latest."""
+    found, deadline = Collected({}, {}, is_complete=False), time.monotonic() + seconds
+    while len(found.texts) < comm.size - 1 and time.monotonic() < deadline:
+        _receive(comm, found)
+    if len(found.texts) < comm.size - 1 or _FLOODED in found.texts.values():
+        return found
+    # A text in the name of a process may have come before its own: wait until each has sent its own.
+    all_sent = comm.Ibarrier()
+    while not (has_ended := all_sent.Test()) and time.monotonic() < deadline:
+        _receive(comm, found)
+    while _receive(comm, found):
+        pass
+    return found._replace(is_complete=has_ended and _FLOODED not in found.texts.values())
 
 
 def collect_into(comm: Any, path: str, seconds: float) -> int:
     """Write the texts of the other processes into a file, as a JSON object by rank; return the exit code.
 
-    If a text is missing, the exit code makes mpirun stop all processes.
+    If a process has not ended its part, the exit code makes mpirun stop all processes.
     """
-    texts, _ = collect(comm, seconds)
-    write_atomically(path, [json.dumps({str(rank): text for rank, text in texts.items()})])
-    if len(texts) < comm.size - 1 or FLOODED in texts.values():
+    found = collect(comm, seconds)
+    write_atomically(path, [json.dumps({str(rank): text for rank, text in found.texts.items()})])
+    if not found.is_complete:
         return 1  # without MPI_Finalize: mpirun then kills the processes that hang
     finish()
     return 0
+
+
+def _receive(comm: Any, found: Collected) -> bool:
+    """Take the next message, or wait for a moment; return whether there was one."""
+    if (message := _receive_next(comm)) is None:
+        time.sleep(_PAUSE_S)
+        return False
+    rank, tag, text = message
+    if tag == _NAME:
+        found.names.setdefault(rank, text)
+    elif tag == _TEXT:  # A process may send messages with other tags.
+        found.texts[rank] = text if found.texts.get(rank, text) == text else _CONTRADICTED
+    return True
 
 
 def _receive_next(comm: Any) -> tuple[int, int, str] | None:
@@ -95,7 +125,7 @@ def _receive_next(comm: Any) -> tuple[int, int, str] | None:
         return None
     rank, tag, length = status.Get_source(), status.Get_tag(), status.Get_count(MPI.BYTE)
     if length > MOST_OF_HOST:  # it stays where it is: receiving it would take as much memory
-        return rank, tag, FLOODED
+        return rank, tag, _FLOODED
     buffer = bytearray(length)
     message.Recv([buffer, MPI.BYTE])
     return rank, tag, buffer.decode(errors="replace")

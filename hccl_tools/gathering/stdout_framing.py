@@ -25,6 +25,7 @@ MOST_OF_HOST = 1 << 22
 #: The most pieces of an answer: a piece without text takes memory, too.
 _MOST_PIECES = MOST_OF_HOST // _PIECE + 1
 TOO_MUCH = f"it sent more than {MOST_OF_HOST >> 20} MiB instead of an answer"
+TWO_ANSWERS = "two different answers came in its name: another host may have written one of them"
 #: The greatest length of a line that is read at once; those of an answer are shorter.
 LONGEST_LINE = 1 << 13
 #: Digits of the number of a piece.

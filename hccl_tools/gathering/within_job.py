@@ -61,16 +61,16 @@ def gather_within_job(
     if comm.rank > 0:
         mpi_transport.send(comm, host, is_name=True)
         mpi_transport.send(comm, answer(host, comm.rank, request).to_json())
-        mpi_transport.finish()
+        mpi_transport.leave(comm)
         return None
     count, own = comm.size, answer(host, 0, request)
-    texts, names = mpi_transport.collect(comm, seconds)
-    names = {rank: name for rank, name in names.items() if why_not_a_host(name) is None}
+    collected = mpi_transport.collect(comm, seconds)
+    names = {rank: name for rank, name in collected.names.items() if why_not_a_host(name) is None}
     answers = {0: own} | {
         rank: _same_version(SurveyAnswer.from_json(text, names.get(rank, f"rank {rank}")))
-        for rank, text in texts.items()
+        for rank, text in collected.texts.items()
     }
-    if len(answers) == count and mpi_transport.FLOODED not in texts.values():
+    if collected.is_complete:
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
     failed = [one for _, one in sorted(answers.items()) if one.facts is None]

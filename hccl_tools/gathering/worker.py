@@ -53,5 +53,5 @@ def _over_mpi(task: SurveyTask) -> int:
     if task.collect is not None:
         return mpi_transport.collect_into(world, task.collect, task.seconds)
     mpi_transport.send(world, answer(task.host, task.place, task.request).to_json())
-    mpi_transport.finish()
+    mpi_transport.leave(world)
     return 0

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from hccl_tools.table.products import Product
 
 
-def machines(request: SurveyRequest, servers: int, super_pods: int | None) -> list[HostFacts]:
+def machines(
+    request: SurveyRequest, servers: int, super_pods: int | None, *, as_text: bool = False
+) -> list[HostFacts]:
     """Return the facts about the machines of a simulated cluster, by server.
 
     Args:
         request: The settings of every machine; ``simulate`` names the product.
         servers: The number of servers, 1 or more.
         super_pods: The number of super pods that have equally many of them; ``None`` for the product's usual.
+        as_text: Whether the servers are in the order of their ids as text, and not in that of their numbers.
 
     Raises:
         UsageError: The product has no such cluster, or an option is for a single machine.
@@ -40,7 +43,8 @@ def machines(request: SurveyRequest, servers: int, super_pods: int | None) -> li
         )
     _require(product, servers, super_pods)
     each = servers // (super_pods or 1)
-    return [_machine_of(request, product, number, each) for number in range(1, servers + 1)]
+    numbers = sorted(range(1, servers + 1), key=str) if as_text else range(1, servers + 1)
+    return [_machine_of(request, product, number, place // each) for place, number in enumerate(numbers)]
 
 
 def _require(product: Product, servers: int, super_pods: int | None) -> None:
@@ -66,10 +70,10 @@ def _require(product: Product, servers: int, super_pods: int | None) -> None:
         )
 
 
-def _machine_of(request: SurveyRequest, product: Product, number: int, per_super_pod: int) -> HostFacts:
+def _machine_of(request: SurveyRequest, product: Product, number: int, pod: int) -> HostFacts:
     address = SIMULATED_NETWORK + str(number)
     found = survey(request._replace(simulate=f"{product.name}:{number}", server_ip=address))
     found = found._replace(server_id_source="the simulated machine's")
     if found.super_pod_id is None:
         return found
-    return found._replace(super_pod_id=str((number - 1) // per_super_pod))
+    return found._replace(super_pod_id=str(pod))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 #: The most numbers of a list: more than there are ranks in any job.
 MOST = 1 << 20
@@ -102,3 +102,24 @@ def rank_list(ranks: Iterable[int]) -> str:
     """
     words = fold(sorted(ranks), ", ")
     return f"rank {words}" if words.isdigit() else f"ranks {words}"
+
+
+def holes_in(numbers: Sequence[int | None], most: int = 3) -> list[tuple[int, range]]:
+    """Return the index after each hole, and the numbers that are missing there.
+
+    There is none if the numbers do not go up from 0, or have more than ``most`` holes.
+
+    >>> holes_in([0, 1, 4])
+    [(2, range(2, 4))]
+    """
+    found: list[tuple[int, range]] = []
+    last = -1
+    for row, number in enumerate(numbers):
+        if number is None or number <= last:
+            return []
+        if number > last + 1:
+            found.append((row, range(last + 1, number)))
+            if row == 0 or len(found) > most:
+                return []
+        last = number
+    return found

@@ -53,6 +53,8 @@ _CHINESE_WORD = (
     r"[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
+#: The characters whose columns are kept: there are more only in a text that is none.
+_MOST_KEPT = 50_000
 #: Lines that quote something: a log, a source line, a traceback.
 _QUOTE = r"\s*(?:[0-9]+\s*)?\| ?"
 _STYLES = {
@@ -84,13 +86,22 @@ def cells(text: str) -> int:
     """
     if "\x1b" in text:
         text = re.sub(_STYLE, "", text)
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    return len(text) if text.isascii() else sum(map(_CELLS.__getitem__, text))
 
 
-def _cells(char: str) -> int:
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (0.2 ms; most text is ASCII)
+class _Cells(dict):  # type: ignore[type-arg]  # (Python 3.8 on other hosts has no dict[str, int])
+    """The columns of each character that was asked for: a text of megabytes has few different ones."""
 
-    return 0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1
+    def __missing__(self, char: str) -> int:
+        from unicodedata import combining, east_asian_width  # noqa: PLC0415  (0.2 ms; most text is ASCII)
+
+        size = 0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1
+        if len(self) < _MOST_KEPT:
+            self[char] = size
+        return size
+
+
+_CELLS = _Cells()
 
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
@@ -110,7 +121,7 @@ def cut(text: str, columns: int | None, mark: str = "...") -> str:
     room = columns - len(mark)
     kept = 0
     for char in text:
-        room -= _cells(char)
+        room -= _CELLS[char]
         if room < 0:
             break
         kept += 1

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.processes import linux, procfs
+from hccl_tools.processes.reactor import wait_readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,21 @@ class Parent:
         linux.die_with_parent(signal.SIGCONT)
         if self.pid > 0 and not on_end_of(self.pid, reactor, act):
             self._check(reactor, act)
+
+    def exits_within(self, seconds: float) -> bool:
+        """Return whether the parent has exited; if it is exiting, first wait at most so long for its end.
+
+        The kernel closes the connections of an exiting process before it reports the exit: what other
+        processes do about the closed connections may reach this process first.
+        """
+        if not self.has_ended and self.pid > 0 and procfs.is_exiting(self.pid):
+            with suppress(OSError):  # It has exited now, or the kernel has no process descriptors.
+                descriptor = os.pidfd_open(self.pid)
+                try:
+                    wait_readable(seconds, descriptor)
+                finally:
+                    os.close(descriptor)
+        return self.has_ended
 
     def end_waiting_daemon(self) -> None:
         """Terminate the parent if it would wait for an engine that has been lost."""

@@ -58,11 +58,16 @@ def read(path: str) -> str:
         os.close(descriptor)
 
 
-def status(pid: int) -> Status | None:
-    """Return the status of a process, ``None`` if the process does not exist."""
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the third on; too few if the process does not exist."""
     line = read(f"/proc/{pid}/stat")
     # The second field is the program's name in brackets, which may contain blanks and brackets itself.
-    fields = line[line.rfind(")") + 2 :].split()
+    return line[line.rfind(")") + 2 :].split()
+
+
+def status(pid: int) -> Status | None:
+    """Return the status of a process, ``None`` if the process does not exist."""
+    fields = _stat(pid)
     if len(fields) < 20:
         return None
     cpu = int(fields[11]) + int(fields[12])
@@ -82,8 +87,7 @@ def children(pid: int) -> list[int]:
 
 def kernel_threads() -> list[int]:
     """Return the threads of the kernel, some ten for each core; none in a container."""
-    line = read(f"/proc/{_KTHREADD}/stat")
-    fields = line[line.rfind(")") + 2 :].split()
+    fields = _stat(_KTHREADD)
     if len(fields) < 20 or not int(fields[6]) & _OF_THE_KERNEL:
         return []
     return [_KTHREADD, *children(_KTHREADD)]
@@ -160,11 +164,16 @@ def ends_with(pid: int) -> int:
     The kernel closes the connections of an exiting process early, but may need long to release memory and
     devices: other processes may fail and exit before the exit of this process is complete.
     """
-    line = read(f"/proc/{pid}/stat")
-    fields = line[line.rfind(")") + 2 :].split()
+    fields = _stat(pid)
     if len(fields) < 50 or fields[0] in ENDED_STATES or not int(fields[6]) & _EXITING:
         return 0
     return int(fields[49])
+
+
+def is_exiting(pid: int) -> bool:
+    """Return whether a process, or its first thread, has begun to exit; see :func:`ends_with`."""
+    fields = _stat(pid)
+    return len(fields) >= 20 and bool(int(fields[6]) & _EXITING)
 
 
 def processes() -> dict[int, Status]:

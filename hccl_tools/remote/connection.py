@@ -143,17 +143,27 @@ def serve(
         opening: Makes the connections.
         opened: Gets every connection that was made.
         selector: That of the connections.
-        counts: Whether a connection counts for the limit of ``MOST`` connections.
+        counts: Whether a connection counts for the limit of ``MOST`` connections. One that does no longer
+            never does again.
         until: The end, as a time of ``time.monotonic``.
     """
     is_complete = False
+    counted: list[Connection] = []
+    left: list[Connection] = []  # Without the last ones that have ended.
     while time.monotonic() < until:
-        while not is_complete and sum(map(counts, opened)) < MOST:
+        counted = list(filter(counts, counted))
+        while not is_complete and len(counted) < MOST:
             with postponed():
                 one = next(opening, None)
-                opened += [one] if one is not None else []
-            is_complete = one is None
-        if is_complete and all(one.ended for one in opened):
+                if one is None:
+                    is_complete = True
+                else:
+                    for connections in (opened, left):
+                        connections.append(one)
+                    counted += filter(counts, [one])
+        while left and left[-1].ended:
+            left.pop()
+        if is_complete and not left:
             return
         for key, _ in selector.select(None if until == math.inf else max(0.0, until - time.monotonic())):
             key.data()

@@ -20,6 +20,7 @@ from hccl_tools.rules.address_columns import (
 from hccl_tools.rules.address_order import order_of_addresses, usual_name
 from hccl_tools.rules.address_texts import joined_names
 from hccl_tools.rules.commands import address_query, how, of_each
+from hccl_tools.rules.host_names import of_name
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -49,11 +50,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
         ):
             if plain in names and subject.table.format in SERVER_LIST:
                 continue  # HCC616 reports it.
-            yield Finding(
-                f'server_id "{server.server_id}" has blanks at its ends',
-                subject.server_path(index, "server_id"),
-                "delete the blanks",
-            )
+            yield from of_name(subject, index, "has blanks at its ends", "delete the blanks")
     pods = {pod.super_pod_id for pod in subject.table.super_pods or ()}
     for number, pod in enumerate(subject.table.super_pods or ()):
         if pod.super_pod_id != (plain := pod.super_pod_id.strip()):
@@ -87,11 +84,8 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
         return
     for index, server in enumerate(subject.table.servers):
         if is_loopback(server.server_id):
-            yield Finding(
-                f'server_id "{server.server_id}" is a loopback address: every host resolves it to itself',
-                subject.server_path(index, "server_id"),
-                "write the server's own address",
-            )
+            said = "is a loopback address: every host resolves it to itself"
+            yield from of_name(subject, index, said, "write the server's own address")
 
 
 @rule(

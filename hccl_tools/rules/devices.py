@@ -338,9 +338,9 @@ def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding
     times = "twice" if number == 2 else f"{number} times"
     listed = fold(sorted(one or 0 for one in {table.device_numbers[row] for row in rows[:size]}))
     where = (
-        f"entry {size}"
+        f"entry {size + 1}"
         if number == 2
-        else f"entries {', '.join(str(size * one) for one in range(1, min(number, 4)))}"
+        else f"entries {', '.join(str(size * one + 1) for one in range(1, min(number, 4)))}"
     )
     is_counted = table.declared.get("server_count") == str(len(table.servers) + number - 1)
     then = "; server_count is then right" if is_counted else ", and count it in server_count"
@@ -348,7 +348,7 @@ def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding
         f"server {quoted(server)} lists devices {listed} {times} with different addresses: the list has the devices of "
         f"{'another server' if number == 2 else 'other servers'}, too",
         subject.device_path(rows[size]),
-        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before {where} of the list (counted from 0), with the address of the host{then}',
+        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before {where} of the list, with the address of the host{then}',
         (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
     )
 

@@ -30,8 +30,10 @@ from hccl_tools.rules.copies import (
 )
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
 from hccl_tools.rules.entries_again import are_counted_once, said_of_entries
+from hccl_tools.rules.name_holes import in_row
 from hccl_tools.rules.nodes_again import counted_once
 from hccl_tools.rules.rank_devices import add_lost
+from hccl_tools.rules.rank_holes import missing_ranks, rank_holes
 from hccl_tools.rules.rank_order import named_host
 from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
@@ -40,6 +42,7 @@ from hccl_tools.table.addresses import is_loopback, is_unset
 from hccl_tools.table.products import WHOLE_MACHINES
 
 if TYPE_CHECKING:
+    from hccl_tools.rules.rank_holes import Holes
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
@@ -108,7 +111,7 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):
-        return Doubt(gap, f"{both} and number the ranks without a gap")
+        return Doubt(gap, f"{both} and number the ranks without a gap", _after_hole(subject))
     if short := _short_end(subject):
         again = "the end of the table is missing: copy the complete file again"
         return Doubt(short, f"{again}; or, if no server is missing, {right}")
@@ -222,7 +225,16 @@ def _of_ranks(subject: Subject) -> str:
     numbers, absent = subject.table.rank_numbers, absent_ranks(subject)
     if all((number or 0) < len(numbers) for number in numbers):
         return ""  # A rank that occurs twice does not show that an entry is lost.
+    if (holes := rank_holes(subject)) is not None:
+        return missing_ranks(subject, holes)
     return f"no device has {rank_list(absent)}" if absent else ""
+
+
+def _after_hole(subject: Subject) -> tuple[Related, ...]:
+    """Return the place of the first entry after ranks that are missing."""
+    if (holes := rank_holes(subject)) is None:
+        return ()
+    return (Related(subject.device_path(holes.rows[0], "rank_id"), "the ranks before this one are missing"),)
 
 
 def _are_numbered(subject: Subject) -> bool:
@@ -235,13 +247,14 @@ def _are_numbered(subject: Subject) -> bool:
     return all({numbers[row] for row in one.rows} == set(range(len(one.rows))) for one in table.servers)
 
 
-def counted_again(subject: Subject) -> str:
-    """Return the count that a table needs if one more server, or one more node, is added; "" if it states none."""
+def counted_again(subject: Subject, holes: Holes | None = None) -> str:
+    """Return the count that a table needs if one more server, or those of its holes, are added; "" if it states none."""
     declared, servers = subject.table.declared, len(subject.table.servers)
     if subject.table.format == "2.0":
-        size = len(subject.table) + len(absent_ranks(subject))
+        size = len(subject.table) + len(absent_ranks(subject) if holes is None else holes.all_ranks)
         return f' with "rank_count": {size}' if declared.get("rank_count") == len(subject.table) else ""
-    return f' with "server_count": "{servers + 1}"' if declared.get("server_count") == str(servers) else ""
+    right = servers + (1 if holes is None else holes.servers)
+    return f' with "server_count": "{right}"' if declared.get("server_count") == str(servers) else ""
 
 
 def _same_ranks(subject: Subject) -> tuple[int, int] | None:
@@ -325,7 +338,7 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
     entries = "entry" if stated - size == 1 else f"{stated - size} entries"
     both = f"add the missing {entries}, or, if none is missing, {right}"
     if gap:
-        return Doubt(gap, f"{both} and number the ranks without a gap")
+        return Doubt(gap, f"{both} and number the ranks without a gap", _after_hole(subject))
     if stated < size:
         either = f"{right} if all listed ranks belong to the job, or remove those that do not"
         is_numbered = "rank_id" not in subject.damaged and set(subject.table.rank_numbers) == set(range(size))
@@ -378,7 +391,9 @@ def on_group(
     if len(lower) == len(counts):
         number = (counts["instance_count"][0] or 0) - counts["instance_count"][1]
         verb = "is" if number == 1 else "are"
-        return Doubt(f"both counts of the group say that {count(number, 'instance')} {verb} missing", both)
+        which, after = in_row(subject, group.servers) if number == 1 else ("", ())
+        missing = f"{count(number, 'instance')} {verb} missing{which}"
+        return Doubt(f"both counts of the group say that {missing}", both, after)
     sizes = [len(subject.table.servers[index].rows) for index in group.servers]
     if "device_count" in lower:
         if len(set(sizes)) > 1:

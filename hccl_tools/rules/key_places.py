@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared_each
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,11 +24,19 @@ class Kind(NamedTuple):
         name: Its name in messages.
         keys: The keys that HCCL reads in it.
         lists: The lists of objects among them, with the kinds of their entries.
+        required: The keys without which the reader refuses it; those of the schema (a test compares them).
+        noun: What such an object is called.
+        own_id: The key that tells it from others of its list.
+        count_key: The key beside its list that states the number of entries; "" if there is none.
     """
 
     name: str
     keys: frozenset[str]
     lists: dict[str, Kind]
+    required: frozenset[str]
+    noun: str
+    own_id: str = ""
+    count_key: str = ""
 
 
 class Found(NamedTuple):
@@ -39,43 +48,90 @@ class Found(NamedTuple):
     around: tuple[tuple[Kind, dict[str, Any]], ...]
 
 
-def _kind(name: str, keys: str, **lists: Kind) -> Kind:
-    return Kind(name, frozenset([*keys.split(), *lists]), lists)
+def _kind(name: str, noun: str, keys: str, own_id: str = "", count_key: str = "", **lists: Kind) -> Kind:
+    """Return a kind of objects; the keys that the schema requires, of lists too, end with ``*``."""
+    every = frozenset([*keys.replace("*", "").split(), *lists])
+    required = frozenset(key[:-1] for key in keys.split() if key.endswith("*"))
+    return Kind(name, every, lists, required, noun, own_id, count_key)
 
 
 _DEVICE = _kind(
     "an entry of device",
-    "device_id device_ip rank_id device_port host_port net_position net_protocol super_device_id backup_device_ip "
+    "device",
+    "device_id* device_ip rank_id* device_port host_port net_position net_protocol super_device_id backup_device_ip "
     "backup_device_port device_vnic_port",
+    "device_id",
 )
-_SERVER = _kind("an entry of server_list", "server_id host_ip", device=_DEVICE)
+_SERVER = _kind(
+    "an entry of server_list",
+    "server",
+    "server_id* host_ip device*",
+    "server_id",
+    "server_count",
+    device=_DEVICE,
+)
+_MEMBER = _kind("a server of a super pod", "server of a super pod", "server_id*", "server_id")
 _POD = _kind(
-    "an entry of super_pod_list", "super_pod_id", server_list=_kind("a server of a super pod", "server_id")
+    "an entry of super_pod_list",
+    "super pod",
+    "super_pod_id* server_list*",
+    "super_pod_id",
+    server_list=_MEMBER,
 )
 _LIST = _kind(
-    "the table itself, beside server_list", "version status server_count cluster_list",
+    "the table itself, beside server_list", "table", "version status server_count cluster_list",
     server_list=_SERVER, super_pod_list=_POD,
 )  # fmt: skip
-_ADDRESS = _kind("an entry of rank_addr_list", "addr addr_type ports plane_id backup_addr")
+_ADDRESS = _kind(
+    "an entry of rank_addr_list", "address", "addr* addr_type* ports* plane_id backup_addr", "addr"
+)
 _LEVEL = _kind(
-    "an entry of level_list", "net_layer net_instance_id net_type net_attr", rank_addr_list=_ADDRESS
-)
+    "an entry of level_list", "layer", "net_layer* net_instance_id* net_type net_attr rank_addr_list*", "net_layer",
+    rank_addr_list=_ADDRESS,
+)  # fmt: skip
 _RANK = _kind(
-    "an entry of rank_list",
-    "rank_id local_id device_id device_port host_port control_plane replaced_local_id",
+    "an entry of rank_list", "rank",
+    "rank_id* local_id* device_id* level_list* device_port host_port control_plane replaced_local_id", "rank_id", "rank_count",
     level_list=_LEVEL,
-)
-_GROUP_DEVICE = _kind("an entry of devices", "device_id device_ip")
-_INSTANCE = _kind("an entry of instance_list", "pod_name server_id", devices=_GROUP_DEVICE)
-_GROUP = _kind("an entry of group_list", "group_name device_count instance_count", instance_list=_INSTANCE)
+)  # fmt: skip
+_GROUP_DEVICE = _kind("an entry of devices", "device", "device_id* device_ip", "device_id")
+_INSTANCE = _kind(
+    "an entry of instance_list", "instance", "pod_name* server_id* devices*", "pod_name", "instance_count",
+    devices=_GROUP_DEVICE,
+)  # fmt: skip
+_GROUP = _kind(
+    "an entry of group_list", "group", "group_name* device_count* instance_count* instance_list*", "group_name", "group_count",
+    instance_list=_INSTANCE,
+)  # fmt: skip
 _TABLES = {
     "1.0": _LIST,
     "1.2": _LIST,
-    "2.0": _kind("the table itself, beside rank_list", "version status rank_count detour", rank_list=_RANK),
+    "2.0": _kind(
+        "the table itself, beside rank_list", "table", "version status rank_count detour", rank_list=_RANK
+    ),
     "group_list": _kind(
-        "the table itself, beside group_list", "version status group_count", group_list=_GROUP
+        "the table itself, beside group_list", "table", "version status group_count", group_list=_GROUP
     ),
 }
+_SERVICE_SERVER = _kind(
+    "an entry of server_list", "server",
+    "server_id server_ip* predict_port mgmt_port metric_port inter_comm_port", "server_id", "server_count",
+    device=_kind(
+        "an entry of device", "device", "device_id* device_ip* rank_id* device_logical_id super_device_id", "device_id"
+    ),
+)  # fmt: skip
+_SERVICE_TABLE = _kind(
+    "the table itself, beside server_group_list", "table", "version status",
+    server_group_list=_kind(
+        "an entry of server_group_list", "group", "group_id* server_count deploy_server server_list*", "group_id",
+        server_list=_SERVICE_SERVER, super_pod_list=_POD,
+    ),
+)  # fmt: skip
+
+
+def kind_of_table(table_format: str) -> Kind | None:
+    """Return the kind of a table itself, of a service table too; None for other files."""
+    return _SERVICE_TABLE if table_format == SERVICE else _TABLES.get(table_format)
 
 
 def with_other_keys(subject: Input, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:

@@ -56,7 +56,7 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
             if known == sorted(known) or len(set(known)) < len(known):
                 return  # A rank is missing or occurs twice, which is another finding.
             yield Finding(
-                f"entry {row} of rank_list is rank {number}",
+                f"entry {row + 1} of rank_list is rank {number}, not rank {row}",
                 ("rank_list", row, "rank_id"),
                 "sort rank_list by rank_id",
             )

@@ -170,7 +170,7 @@ def _odd_level(subject: Subject, row: int, index: int) -> Iterator[Finding]:
     usual = _usual(subject, row, index) or ()
     for place, (own, right) in enumerate(zip(_of_level(level), usual, strict=True)):
         path = ("rank_list", row, "level_list", index, "rank_addr_list", place)
-        where = f"address {place} of {subject.rank_name(row)} in layer {level['net_layer']}"
+        where = f"address {place + 1} of {subject.rank_name(row)} in layer {level['net_layer']}"
         if own[0] != right[0]:
             yield Finding(
                 f"{where} has {_ports(own[0])}, and that of all other ranks {_ports(right[0])}",

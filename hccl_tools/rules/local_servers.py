@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.host.recognition import Recognised, listed_addresses, recognise, same
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules.registry import Finding, LocalSubject, rule, shared
+from hccl_tools.rules.registry import SERVER_LIST, Finding, LocalSubject, rule, shared
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -130,8 +130,10 @@ def server_id_not_this_host_s(subject: LocalSubject) -> Iterator[Finding]:
         return
     if server.host_ip is not None and subject.host.is_local(server.host_ip):
         return
+    hint = "write the address at which other machines reach this host"
     yield Finding(
         f'server_id "{text}" is not an address of this host, although the server has this host\'s devices',
         subject.server_path(servers[0], "server_id"),
-        "write the address at which other machines reach this host, or give the server a host_ip",
+        # Of an instance of a group_list, no reader takes a host_ip.
+        f"{hint}, or give the server a host_ip" if subject.table.format in SERVER_LIST else hint,
     )

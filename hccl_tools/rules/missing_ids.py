@@ -15,6 +15,7 @@ from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared, shared_each
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ _SERVER = "give the server an id of its own, usually the address of its host"
 
 def hint_on(subject: Input, violation: Violation, table_format: str) -> str | None:
     """Return the hint on a missing or damaged id; None for other keys."""
-    if table_format not in MODULES:
-        return None
     key = violation.key or (violation.path[-1] if violation.path else None)
     holder = violation.path if violation.key else violation.path[:-1]
+    if table_format == SERVICE:
+        return _in_service(subject, holder, key)
+    if table_format not in MODULES:
+        return None
     if violation.key and _is_mark(subject, holder):
         return WRITE_THEM
     if key == "pod_name":
@@ -71,6 +74,53 @@ def hint_on(subject: Input, violation: Violation, table_format: str) -> str | No
             return f'write "{key}": {_shown(place, table_format)}, its number in the order of the file'
         return f'write "{key}" with one of the numbers that {among}: {absent.text}'
     return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
+
+
+#: The length of the path of an entry of a service table, by its id, and what such entries are called.
+_IN_SERVICE = {
+    "group_id": (2, "group"), "device_id": (6, "device of the server"),
+    "device_logical_id": (6, "device of the server"), "rank_id": (6, "device of the server"),
+}  # fmt: skip
+
+
+def _in_service(subject: Input, holder: Path, key: str | int | None) -> str | None:
+    """Return the hint on a missing or damaged id in a service table: a number that is free; None for other keys."""
+    depth, noun = _IN_SERVICE.get(str(key), (0, ""))
+    if not holder or len(holder) != depth:
+        return None
+    path: Path = holder[:-1]
+    if key == "rank_id" and not _are_instances(subject, holder[:3]):
+        path, noun = holder[:3], "device of the group"  # They are numbered over all its servers.
+    among = f"that no other {noun} has"
+    used, absent = _ids_in_service(subject, (path, str(key)))
+    place = holder[-1]
+    is_free = place in absent.numbers if key == "device_id" else place not in used
+    if key != "rank_id" and is_free:
+        return f'write "{key}": "{place}", a number {among}'
+    if key == "group_id":
+        return f'write "{key}": "{max(one or 0 for one in used) + 1}", a number {among}'
+    if len(absent.numbers) > 1:
+        return f'write "{key}" with one of the numbers {among}: {absent.text}'
+    return f'write "{key}": "{absent.numbers[0]}", the number {among}' if absent.numbers else None
+
+
+@shared_each
+def _are_instances(subject: Input, path: Path) -> bool:
+    """Return whether several servers of a group have a rank 0 of their own: each is an instance."""
+    servers = reduce(getitem, path, subject.value)
+    own = [_listed(one) for one in servers if isinstance(one, dict)]
+    return sum(any(isinstance(one, dict) and one.get("rank_id") == "0" for one in each) for each in own) > 1
+
+
+@shared_each
+def _ids_in_service(subject: Input, place: tuple[Path, str]) -> tuple[frozenset[int | None], _Absent]:
+    """Return the ids in a list of a service table, and the numbers that are free; computed once for each list."""
+    path, key = place
+    entries = reduce(getitem, path, subject.value)
+    if path[-1] == "server_list":
+        entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
+    ids = [one.get(key) if isinstance(one, dict) else None for one in entries]
+    return frozenset(_number(one) for one in ids if one is not None), _without(ids)
 
 
 def _is_mark(subject: Input, path: Path) -> bool:
@@ -163,9 +213,16 @@ class _Absent(NamedTuple):
 
 
 def _without(values: Sequence[Any]) -> _Absent:
-    """Return the numbers from 0 on, as many as there are values, that no value is."""
-    own = {_number(value) for value in values if value is not None}
+    """Return the numbers from 0 on, as many as there are values, that no value is.
+
+    A pod may have the devices 4 to 7 of its host: where the gaps between the values are as many as the values that are
+    missing, they are these.
+    """
+    own = {number for value in values if value is not None and (number := _number(value)) is not None}
     numbers = [number for number in range(len(values)) if number not in own]
+    if own and max(own) - min(own) < len(values) < len(own) + len(numbers):
+        gaps = [number for number in range(min(own), max(own)) if number not in own]
+        numbers = gaps if len(gaps) == len(values) - len(own) else numbers
     return _Absent(tuple(numbers[:2]), fold(numbers) if len(numbers) > 1 else "")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.document import explanation, places_in_text, strict_parser, syntax_problem
+from hccl_tools.document import explanation, places_in_text, strict_parser, syntax_problem, text_in_text
 from hccl_tools.formats.detection import detect
 from hccl_tools.formats.kubernetes.tables import explain
 from hccl_tools.notation.hint import FILES
@@ -70,13 +70,27 @@ def finding(subject: Input, found: Detection) -> Finding:
             f"not a rank table: it is a list of {len(value)} tables",
             hint=f"save each table in a file of its own; `hccl-tools merge {_file_names(len(value))}` joins them",
         )
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        program = "import json, sys; print(json.load(sys.stdin))"
-        return Finding(
-            "not a rank table: it is a table in a string",
-            hint=f"take it out: python3 -I -c '{program}' < {FILES}",
-        )
+    if isinstance(value, str) and (text := _of_text(value, document)) is not None:
+        return text
     return _other_value(value, found)
+
+
+def _of_text(value: str, document: Document) -> Finding | None:
+    """Return the finding on a file that is a table between quotes.
+
+    If those inside it are not escaped, HCCL reads the first brackets alone as a text.
+    """
+    if document.text is not None and document.trailing is not None:
+        nested = text_in_text.find(document.text, document.character_at(document.trailing))
+        if nested is not None:
+            return Finding(f"not a rank table: {nested.message}", hint=nested.hint)
+    if not value.lstrip().startswith("{"):
+        return None
+    program = "import json, sys; print(json.load(sys.stdin))"
+    return Finding(
+        "not a rank table: it is a table in a string",
+        hint=f"take it out: python3 -I -c '{program}' < {FILES}",
+    )
 
 
 def _other_value(value: Any, found: Detection) -> Finding:

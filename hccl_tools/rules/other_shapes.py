@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules import misplaced_findings, misplaced_targets
+from hccl_tools.rules.misplaced_entries import is_in
 from hccl_tools.rules.registry import Finding, shared
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
@@ -27,20 +29,23 @@ class OtherShape(NamedTuple):
 
     Attributes:
         finding: The finding that says it.
-        key: The required key that is missing for it: the finding is reported in its place.
         depth: The length of the paths of the objects that lack keys for it.
-        within: The beginnings of the paths of these objects; all objects of the depth if it is empty.
-        keys: The keys that they lack for it.
+        within: The paths of these objects; all objects of the depth if it is empty.
+        keys: The keys that they lack for it; if it is empty, all that is wrong in these objects follows from it.
+        keyword: The keyword of the schema whose rule reports it.
     """
 
     finding: Finding
     depth: int
     within: frozenset[Path]
     keys: frozenset[str]
+    keyword: str = "required"
 
     def covers(self, violation: Violation) -> bool:
         """Return whether a violation follows from the shape."""
         path = violation.path
+        if not self.keys:
+            return is_in(path, self.within)
         if violation.key not in self.keys or len(path) != self.depth:
             return False
         return not self.within or path in self.within
@@ -53,17 +58,14 @@ def other_shapes(subject: DamagedInput) -> list[OtherShape]:
     if not isinstance(value, dict):
         return []
     if table_format == "2.0":
-        found = [_ranks_in_servers(value), _ranks_of_1_0(value)]
+        found: list[OtherShape | None] = [_ranks_in_servers(value), _ranks_of_1_0(value)]
     elif table_format == "group_list":
         found = [_instances_as_groups(value)]
+    elif table_format == SERVICE:
+        found = []
     else:
-        found = [
-            _devices_in_pods(value),
-            _servers_as_devices(value),
-            _devices_as_servers(value),
-            _stray_devices(subject),
-        ]
-    return [one for one in found if one is not None]
+        found = [_devices_in_pods(value), _devices_as_servers(value)]
+    return [one for one in found if one is not None] or _misplaced(subject, table_format)
 
 
 def _entries(value: Any, key: str) -> list[Any]:
@@ -151,29 +153,6 @@ def _devices_in_pods(value: dict[str, Any]) -> OtherShape | None:
     return OtherShape(finding, 0, frozenset(), frozenset({"server_list"}))
 
 
-def _servers_as_devices(value: dict[str, Any]) -> OtherShape | None:
-    """Servers that are entries in the list of devices of another server."""
-    within: list[Path] = []
-    names = list[str]()
-    for index, server in enumerate(_entries(value, "server_list")):
-        for place, one in enumerate(_entries(server, "device")):
-            if isinstance(one, dict) and isinstance(one.get("device"), list) and "device_id" not in one:
-                within.append(("server_list", index, "device", place))
-                names.append(str(one.get("server_id", "?"))[:64])
-    if not within:
-        return None
-    outer = _entries(value, "server_list")[int(within[0][1])].get("server_id")
-    named = "" if outer is None else f" ({quoted(str(outer))})"
-    shown = f"server{'' if len(names) == 1 else 's'} {and_more([quoted(name) for name in names])}"
-    are = "is in the list of devices" if len(names) == 1 else "are in lists of devices"
-    finding = Finding(
-        f"{shown} {are} of another server{named}: its ] and }} are missing before it",
-        within[0],
-        f"move {'it' if len(names) == 1 else 'them'} to server_list, behind that server; server_count counts it there",
-    )
-    return OtherShape(finding, 4, frozenset(within), frozenset({"device_id", "rank_id"}))
-
-
 def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
     """Devices with the server_id of their server that are the entries of server_list, as rows of a spreadsheet."""
     servers = _entries(value, "server_list")
@@ -194,45 +173,13 @@ def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
     return OtherShape(finding, 2, frozenset(), frozenset({"device"}))
 
 
-def _stray_devices(subject: DamagedInput) -> OtherShape | None:
-    """Devices without a server_id between the servers of server_list: the list of a server ended too early."""
-    servers = _entries(subject.value, "server_list")
-    within = [
-        index
-        for index, one in enumerate(servers)
-        if isinstance(one, dict)
-        and "device_id" in one
-        and not {"server_id", "device", "devices"} & one.keys()
-    ]
-    if not within or len(within) == len(servers):
-        return None
-    first = within[0]
-    lacking = [
-        (index, str(one.get("server_id")))
-        for index, one in enumerate(servers)
-        if index not in within and isinstance(one, dict) and _lacks(one, servers[first]["device_id"])
-    ]
-    is_one = len(within) == 1
-    where = "of the server whose devices they are"
-    if len(lacking) == 1:
-        where = f"of server {lacking[0][0] + 1} ({quoted(lacking[0][1])}), which does not list {'it' if is_one else 'them'}"
-    elif is_one:
-        where = "of the server whose device it is"
-    what = (
-        f"entry {first} of server_list is a device"
-        if is_one
-        else f"{len(within)} entries of server_list are devices"
-    )
-    finding = Finding(
-        f"{what}, not {'a server' if is_one else 'servers'}: device_id {quoted(str(servers[first]['device_id']))}",
-        ("server_list", first),
-        f'move {"it" if is_one else "them"} into the "device" list {where}',
-    )
-    paths: frozenset[Path] = frozenset(("server_list", index) for index in within)
-    return OtherShape(finding, 2, paths, frozenset({"server_id", "device"}))
-
-
-def _lacks(server: dict[str, Any], device: Any) -> bool:
-    """Return whether a server lists devices, and not this one."""
-    own = [one.get("device_id") for one in _entries(server, "device") if isinstance(one, dict)]
-    return bool(own) and device not in own
+def _misplaced(subject: DamagedInput, table_format: str) -> list[OtherShape]:
+    """Entries that are in a list of another level of the table than their own."""
+    return [
+        OtherShape(
+            misplaced_findings.finding(group), 0, group.paths | misplaced_targets.emptied(group), frozenset(),
+            "type" if group.is_list else "required",
+        )
+        for group in misplaced_targets.groups(subject, table_format)
+        if group.place.path[0] != "super_pod_list"  # HCC521 reports it.
+    ]  # fmt: skip

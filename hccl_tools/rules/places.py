@@ -9,13 +9,17 @@ from hccl_tools.formats.detection import detect
 from hccl_tools.formats.file_kinds import RANK_TABLE
 from hccl_tools.notation import invisible
 from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
-from hccl_tools.rules.registry import Finding, Input, rule
+from hccl_tools.rules.misplaced_entries import is_in, misplaced_paths
+from hccl_tools.rules.registry import Finding, Input, rule, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.rules.key_places import Found, Kind
+
+#: The length of the path of a server in a super pod.
+_OF_POD = 4
 
 
 @rule("HCC617", "misplaced-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
@@ -31,8 +35,12 @@ def misplaced_key(subject: Input) -> Iterator[Finding]:
     if table_format is None:
         return
     for found in with_other_keys(subject, table_format, keys_read(table_format).__contains__):
-        if _is_another_kind(found, subject.value):
-            continue  # HCC111 reports that entries are in the wrong list.
+        if is_in(found.path, misplaced_paths(subject, table_format)) or _is_another_kind(
+            found, subject.value
+        ):
+            continue  # HCC111 or HCC521 reports that entries are in the wrong list.
+        if _is_lost_server(found, subject):
+            continue  # HCC524 reports a server with its devices in super_pod_list.
         for key in found.value:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
             if kinds:
@@ -45,6 +53,21 @@ def misplaced_key(subject: Input) -> Iterator[Finding]:
                     _right_place(found, key, kinds),
                     at_key=True,
                 )
+
+
+@shared
+def _server_ids(subject: Input) -> frozenset[Any]:
+    """Return the server_ids of server_list."""
+    servers = subject.value.get("server_list")
+    ids = [one.get("server_id") for one in servers if type(one) is dict] if type(servers) is list else []
+    return frozenset(one for one in ids if type(one) is str)
+
+
+def _is_lost_server(found: Found, subject: Input) -> bool:
+    """Return whether an entry of a super pod has the devices of a server that is not in server_list."""
+    is_of_pod = len(found.path) == _OF_POD and found.path[0] == "super_pod_list"
+    name = found.value.get("server_id")
+    return is_of_pod and "device" in found.value and type(name) is str and name not in _server_ids(subject)
 
 
 def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
@@ -141,7 +164,7 @@ def _is_read(path: Path, table_format: str) -> bool:
 
 def _name(path: Path) -> str:
     last = path[-1]
-    return f'"{last}"' if isinstance(last, str) else f'entry {last} of "{path[-2]}"'
+    return f'"{last}"' if isinstance(last, str) else f'entry {last + 1} of "{path[-2]}"'
 
 
 def _of_key(

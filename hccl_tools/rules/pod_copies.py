@@ -6,7 +6,7 @@ and the servers that are in none say what belongs there.
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -147,16 +147,36 @@ def named_twice(subject: Subject) -> Finding | None:
         quoted(name[:64]),
         [quoted(before.super_pod_id), quoted(pod.super_pod_id)],
     )
-    show = f"{SHOW_POD}{on_its_host(subject, rest)}"
+    show, listed = f"{SHOW_POD}{on_its_host(subject, rest)}", "first listed here"
     if before.super_pod_id == pod.super_pod_id:
         message = f"super pod {ids[0]} lists server {twice} twice, and server {own} is not in any super pod"
         hint = f"write {own} in place of the second one: {show} shows its super pod; if it is another one, remove the second entry here, and list the server there"
     else:
         message = f"server {twice} is listed in super pods {ids[0]} and {ids[1]}, and server {own} is not in any super pod"
-        hint = f"{show} and{on_its_host(subject, [name])} shows the super pod of each: list each in that one alone (probably {own} in place of one of the two {twice})"
+        which = f"one of the two {twice}"
+        if (right := _by_order(subject, rest[0], name, (before, pod))) is not None:
+            which = f"{twice} in super pod {quoted(right.super_pod_id)}"
+        hint = f"{show} and{on_its_host(subject, [name])} shows the super pod of each: list each in that one alone (probably {own} in place of {which})"
+        if right == before:  # The entry to change is the first one.
+            (pod, place), (before, seen) = (before, seen), (pod, place)
+            listed = "and listed here"
     return Finding(
         message,
         ("super_pod_list", pod.number, "server_list", place, "server_id"),
         hint,
-        (Related(("super_pod_list", before.number, "server_list", seen, "server_id"), "first listed here"),),
+        (Related(("super_pod_list", before.number, "server_list", seen, "server_id"), listed),),
     )
+
+
+def _by_order(subject: Subject, lost: str, name: str, pods: tuple[ListedPod, ListedPod]) -> ListedPod | None:
+    """Return the one of two super pods in which a server belongs in place of another; None if both may be it.
+
+    The servers of a super pod are listed together in server_list (HCC529).
+    """
+    pod_of = {server: pod.number for pod in listed_pods(subject) for server in pod.server_ids}
+    found = list[ListedPod]()
+    for own, other in (pods, pods[::-1]):
+        placed = {**pod_of, lost: own.number, name: other.number}
+        blocks = [pod for pod, _ in groupby(placed.get(server.server_id) for server in subject.table.servers)]
+        found += [own] if len(blocks) == len({*blocks}) else []
+    return found[0] if len(found) == 1 else None

@@ -9,6 +9,7 @@ from hccl_tools.notation.phrases import count, those
 from hccl_tools.rules import doubled_keys, doubts, rank_devices, run_together
 from hccl_tools.rules.copies import absent_ranks, lost_devices, named_server
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
+from hccl_tools.rules.rank_holes import is_in_row, missing_ranks, other_holes, rank_holes
 from hccl_tools.rules.rank_order import absent_phrase, first_of_run, is_between, right_ranks, shown_rank
 from hccl_tools.rules.registry import Finding
 from hccl_tools.rules.stray_devices import move_hint
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.rules.copies import LostDevices
+    from hccl_tools.rules.rank_holes import Holes
     from hccl_tools.rules.registry import Subject
 
 #: The numbers of devices of a server that HCCL accepts where two are connected by HCCS.
@@ -54,6 +56,11 @@ def findings(subject: Subject) -> Iterator[Finding]:
     if start > 0:
         yield _high_start(subject, start)
         return
+    if (holes := _plain_holes(subject)) is not None:
+        hint = _of_lost_servers(subject, holes) if holes.servers else _gap_hint(subject)
+        path = subject.device_path(holes.rows[0], "rank_id")
+        yield Finding(missing_ranks(subject, holes), path, hint, other_holes(subject, holes))
+        return
     absent, hint, swapped = absent_phrase(subject), _gap_hint(subject), with_address_as_id(subject)
     for row, number in enumerate(numbers):
         if number is not None and size <= number <= UINT32_MAX:
@@ -64,6 +71,34 @@ def findings(subject: Subject) -> Iterator[Finding]:
                 alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
+
+
+def _plain_holes(subject: Subject) -> Holes | None:
+    """Return the holes in the ranks if entries are lost there; None if they are elsewhere in the file."""
+    holes, lost = rank_holes(subject), lost_devices(subject)
+    if holes is None or run_together.run_together(subject) is not None:
+        return None
+    if doubled_keys.doubled_list(subject) is not None or doubled_keys.joined(subject):
+        return None
+    return holes if lost is None or move_hint(subject, lost.rows) is None else None
+
+
+def _of_lost_servers(subject: Subject, holes: Holes) -> str:
+    """Return the hint on servers, or nodes of a 2.0 table, that are lost."""
+    first, size = holes.ranks[0][0], len(subject.table)
+    right = f"number the ranks from {first} on again: {rank_list(range(first, size)).partition(' ')[2]}"
+    if (counted := _with_lost_server(subject, right)) != right:
+        return counted
+    what, ranks = "node" if subject.table.format == "2.0" else "server", rank_list(holes.all_ranks)
+    which, it, was = (
+        (f"the {what}", "it", "was")
+        if holes.servers == 1
+        else (f"the {holes.servers} {what}s", "them", "were")
+    )
+    replaced = _of_replacement(subject, holes.all_ranks, holes) if holes.servers == 1 else ""
+    again = f"{which} with {ranks} {was} lost, add {it} again there{doubts.counted_again(subject, holes)}"
+    they = "it was" if holes.servers == 1 else "they were"
+    return f"if {again}{replaced}; if {they} removed on purpose, {right}"
 
 
 def _high_start(subject: Subject, start: int) -> Finding:
@@ -80,7 +115,7 @@ def _high_start(subject: Subject, start: int) -> Finding:
             f"{rank_devices.add_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}",
         )
     begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
-    path = subject.device_path(numbers.index(max(size, start)), "rank_id")
+    path = subject.device_path(numbers.index(start), "rank_id")
     return Finding(f"{absent_phrase(subject)}: the ranks {begin}", path, hint)
 
 
@@ -127,12 +162,14 @@ def _are_required(subject: Subject, lost: LostDevices | None) -> bool:
     return is_usual and len(lost.rows) == len(absent_ranks(subject)) == 1
 
 
-def _of_replacement(subject: Subject, absent: Sequence[int]) -> str:
+def _of_replacement(subject: Subject, absent: Sequence[int], holes: Holes | None = None) -> str:
     """Return what to do if one server, whose ranks are all too high, has replaced the server that is missing; else ""."""
     table, size = subject.table, len(subject.table)
     high = [row for row, number in enumerate(table.rank_numbers) if number is not None and number >= size]
     owners = {table.server_of_row[row] for row in high}
     if len(owners) != 1 or [*table.servers[owner := owners.pop()].rows] != high:
+        return ""
+    if holes is not None and is_in_row(subject, owner, holes):
         return ""
     return f"; if {named_server(subject, owner)} has replaced it, give that {rank_list(absent)}"
 
@@ -160,7 +197,7 @@ def _with_lost_server(subject: Subject, right: str) -> str:
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:
         return right
-    lost, missing = rank_list(absent_ranks(subject)), those(number - servers, "server")
+    lost, missing = _lost_ranks(subject), those(number - servers, "server")
     return (
         f'server_count is "{stated}", so add the missing {missing} with {lost}; '
         f'if none is missing, write "server_count": "{servers}" and {right}'
@@ -172,5 +209,13 @@ def _with_lost_rank(subject: Subject, right: str) -> str:
     size, stated = len(subject.table), read_integer(subject.table.declared.get("rank_count"))
     if stated is None or stated <= size:
         return right
-    lost = rank_list(absent_ranks(subject))
+    lost = _lost_ranks(subject)
     return f'rank_count is {stated}, so add the entry of {lost}; if none is missing, write "rank_count": {size} and {right}'
+
+
+def _lost_ranks(subject: Subject) -> str:
+    """Return the ranks that are missing, with their place if they are those of servers."""
+    holes = rank_holes(subject)
+    if holes is None or not holes.servers:
+        return rank_list(absent_ranks(subject))
+    return f"{rank_list(holes.all_ranks)} there"

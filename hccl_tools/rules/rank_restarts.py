@@ -80,7 +80,7 @@ def restarted_servers(subject: Subject) -> Iterator[Finding]:
         ranks = count(again.size, "rank")
         what = f'server "{servers[again.server].server_id}" starts at rank {again.base} again ({ranks})'
         if subject.table.format == "2.0":
-            what = f"entry {again.row} of rank_list is rank {again.base} again ({ranks} from there on), as if two tables were joined"
+            what = f"entry {again.row + 1} of rank_list is rank {again.base} again ({ranks} from there on), as if two tables were joined"
         elif again.size > len(servers[again.server].rows):
             what += ", as if two tables were joined"
         yield Finding(

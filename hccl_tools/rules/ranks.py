@@ -339,4 +339,4 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             yield Finding(message, ("rank_count",), right, right=size)
         else:
             message = f"{message}, and {doubt.reason}" if doubt.reason else message
-            yield Finding(message, ("rank_count",), doubt.hint)
+            yield Finding(message, ("rank_count",), doubt.hint, doubt.related)

@@ -160,7 +160,7 @@ def how_to_part(subject: Subject, one: RunTogether) -> str:
         else ""
     )
     return (
-        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before entry {one.place} of the list (counted from 0), with '
+        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before entry {one.place + 1} of the list, with '
         f"the address of the other host{add}{mixed}{_count_after(subject, one)}"
     )
 

@@ -54,8 +54,10 @@ def server_count(subject: Subject) -> Iterator[Finding]:
             f'write "server_count": "{servers}"', right=str(servers),
         )  # fmt: skip
     elif number != servers and number != servers - len(server_copies(subject)):
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+        from hccl_tools.rules import doubts, misplaced_in_pods  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
+        if misplaced_in_pods.explains_count(subject, number):
+            return  # HCC521 or HCC524 reports these servers.
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
         doubt = doubts.on_servers(subject, number)
         if doubt is None:

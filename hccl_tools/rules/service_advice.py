@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted, without_marks
-from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.number_list import fold, holes_in, rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.commands import shown_host
 from hccl_tools.rules.registry import Finding, Input, rule
@@ -120,6 +120,11 @@ def rank_gap(subject: Input) -> Iterator[Finding]:
             place = next(place for place, rank in enumerate(ranks) if rank is not None and rank >= len(ranks))
             message = f"the ranks of {instance.name} are {fold(sorted(known))}, not 0-{len(ranks) - 1}"
             hint = "number the devices of the instance from 0"
+            starts = {table.servers[server].rows.start - rows.start for server in instance.servers}
+            holes = [(at, lost) for at, lost in holes_in(ranks) if at in starts]
+            if holes and len(holes) == len(holes_in(ranks)):
+                place, lost = holes[0]
+                hint = f"if the server with {rank_list(lost)} was lost, add it again before this one; else {hint}"
             yield Finding(message, table.device_path(rows.start + place, "rank_id"), hint)
 
 

@@ -141,8 +141,8 @@ def without_group(subject: Input) -> Iterator[Finding]:
     Hint: add the group of the coordinator, with "group_id": "0"
     """
     table = service_table(subject)
-    if table.reader != "MindIE-Motor" or not table.groups:
-        return
+    if table.reader != "MindIE-Motor" or not table.groups or any(one.number is None for one in table.groups):
+        return  # HCC701 or HCC711 reports a group without a number: it is perhaps the one that is missing.
     roles = {group.role for group in table.groups}
     if "coordinator" not in roles:
         hint = 'add the group of the coordinator, with "group_id": "0"'
@@ -199,9 +199,12 @@ def incomplete_instance(subject: Input) -> Iterator[Finding]:
     """
     table = service_table(subject)
     for instance in table.instances:
+        is_known = table.groups[instance.group].number is not None
         for server in instance.servers:
             entry = table.servers[server].entry
             path = table.server_path(server)
+            if not is_known and not {"server_id", "device"} & entry.keys():
+                continue  # A group without a number may be the coordinator, whose servers have neither.
             if "server_id" not in entry:
                 hint = 'add the address of the host as "server_id"'
                 yield Finding("a server of an instance has no server_id", path, hint)
@@ -225,12 +228,15 @@ def _without_devices(entry: dict[str, Any], path: Path) -> Finding:
 
 
 def _without_logical_id(table: ServiceTable) -> Iterator[Finding]:
-    for number, server in enumerate(table.servers):
-        path = table.server_path(number, "device")
-        for place, row in enumerate(server.rows):
-            if "device_logical_id" not in table.devices[row]:
-                hint = f'add the index of the device in its pod: "device_logical_id": "{place}"'
-                yield Finding("a device has no device_logical_id", (*path, place), hint)
+    lacking = [row for row, device in enumerate(table.devices) if "device_logical_id" not in device]
+    hint = "number the devices of each pod from 0 in device_logical_id, in the order of the file"
+    alike = ("devices have no device_logical_id", f'{hint}: the first of a pod is "0"')
+    if len(lacking) == len(table.devices):
+        alike = ("no device has a device_logical_id", alike[1])
+    for row in lacking:
+        *_, place = path = table.device_path(row)
+        own = f'add the index of the device in its pod: "device_logical_id": "{place}"'
+        yield Finding("a device has no device_logical_id", path, own, alike=alike)
 
 
 @rule("HCC716", "duplicate-service-server", "refused", source="RankTableLoader.cpp:51-57, :330, :426")
@@ -296,6 +302,19 @@ def super_pods(subject: Input) -> Iterator[Finding]:
                 yield Finding("a device has no super_device_id", table.device_path(row), hint)
 
 
+def _not_in_group(table: ServiceTable, index: int, member: dict[str, Any], path: Path) -> Finding:
+    """Return the finding on a server of a super pod that is not in the group."""
+    name = member["server_id"]
+    if "device" not in member:
+        hint = "list the servers of the group, with their server_id"
+        return Finding(f'super_pod_list has server "{name}", which is not in the group', path, hint)
+    return Finding(
+        f'super_pod_list has server "{name}" with its devices, and the server_list of the group has not',
+        path,
+        f'move it into the "server_list" of group {quoted(table.groups[index].name)}, and leave {{"server_id": {quoted(name)}}} in its place',
+    )
+
+
 def _super_pods_of(table: ServiceTable, index: int) -> Iterator[Finding]:
     group = table.groups[index]
     own = {table.servers[server].text("server_id") for server in group.servers}
@@ -309,8 +328,7 @@ def _super_pods_of(table: ServiceTable, index: int) -> Iterator[Finding]:
             if not isinstance(name, str):
                 continue
             if name not in own:
-                hint = "list the servers of the group, with their server_id"
-                yield Finding(f'super_pod_list has server "{name}", which is not in the group', path, hint)
+                yield _not_in_group(table, index, member, path)
             elif (seen := first.setdefault(name, path)) != path:
                 related = (Related(seen, "first used here"),)
                 yield Finding(

@@ -35,7 +35,7 @@ def missing_key(subject: Input) -> Iterator[Finding]:
 
     Example: remove /server_group_list/2/server_list/0/device/0/rank_id
     Instead: /server_group_list/2/server_list/0/device/0/rank_id = "0"
-    Hint: write it as a string, for example "rank_id": "0"
+    Hint: write "rank_id": "0", the number that no other device of the group has
     """
     yield from violated(subject, "HCC701")
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.formats.column_checks import rows_with
 from hccl_tools.rules import numbers
+from hccl_tools.rules.address_columns import all_plain, refused_values
+from hccl_tools.rules.addresses import servers_of_no_host
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
+#: The keys of servers and instances that HCCL reads.
+_OF_SERVERS = ("server_id", "device", "devices", "host_ip", "pod_name")
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
     {
@@ -179,7 +183,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         return
     intended_of: dict[str, str | None] = {}
     told = misspelt(subject, "super_device_id") if is_used(subject) else {}
-    for key, path, beside in _places(subject):
+    for key, path, beside, row in _places(subject):
         if key not in intended_of:
             intended_of[key] = None if key in READ_KEYS or key in _KNOWN else similar_key(key)
         intended = intended_of[key]
@@ -187,11 +191,42 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
             continue
         if intended == "super_device_id" and told:
             continue  # HCC527 reports the cause.
+        if row is not None and _lacks(subject, row, intended):
+            if not _is_told_as_missing(subject, row, key, intended):
+                yield _instead(subject, row, key, intended)
+            continue
         right = intended if is_same_name(key, intended) and intended not in beside else None
         hint = f'did you mean "{intended}"?'
         if intended in beside:
             hint = _beside(subject, (*path, key), intended)
         yield Finding(f'key "{key}" is ignored', (*path, key), hint, at_key=True, right_key=right)
+
+
+def _lacks(subject: Subject, row: int, key: str) -> bool:
+    """Return whether a device has no value of a key that other devices have."""
+    column = subject.table.columns.get(key)
+    return column is not None and column[row] is None
+
+
+def _instead(subject: Subject, row: int, key: str, intended: str) -> Finding:
+    """Return the finding on a misspelt key of a device that has no value of the right one for it."""
+    return Finding(
+        f'key "{key}" is ignored, so that {subject.rank_name(row)} has no {intended}',
+        subject.device_path(row, key),
+        f'rename "{key}" to "{intended}"',
+        at_key=True,
+        right_key=intended,
+    )
+
+
+def _is_told_as_missing(subject: Subject, row: int, key: str, intended: str) -> bool:
+    """Return whether HCC401 reports a device_ip that is missing with the key that looks like it."""
+    if intended != "device_ip" or "host_ip" in subject.damaged or all_plain(subject):
+        return False
+    server = subject.table.server_of_row[row]
+    first = next(one for one in subject.table.columns if similar_key(one) == intended != one)
+    is_refused = None in refused_values(subject)[server] and server not in servers_of_no_host(subject)
+    return is_refused and key == first
 
 
 def _beside(subject: Subject, path: Path, intended: str) -> str:
@@ -233,21 +268,21 @@ def _misspelt_in_2_0(subject: Subject) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str]]]:
-    """Yield the keys that the document, the servers and the devices have beside those of the model."""
+def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str], int | None]]:
+    """Yield the keys that the document, the servers and the devices have beside those of the model, and the device's row."""
     table = subject.table
     for key in table.fields:
-        yield key, (), subject.value if isinstance(subject.value, dict) else ()
+        yield key, (), subject.value if isinstance(subject.value, dict) else (), None
     for index, server in enumerate(table.servers):
         for key in server.fields:
-            yield key, subject.server_path(index), ("server_id", "device", "devices", "host_ip", "pod_name")
+            yield key, subject.server_path(index), _OF_SERVERS, None
     for key, column in table.columns.items():
         if key in READ_KEYS or key in _KNOWN or similar_key(key) is None:
             continue
         meant = table.columns.get(similar_key(key) or "")
         for row in rows_with(column):
             beside = (similar_key(key) or "",) if meant is not None and meant[row] is not None else ()
-            yield key, subject.device_path(row), beside
+            yield key, subject.device_path(row), beside, row
 
 
 def misspelt(subject: Subject, key: str) -> dict[int, str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import as_json, quoted
-from hccl_tools.rules import entry_forms
+from hccl_tools.rules import entry_forms, misplaced_in_pods
 from hccl_tools.rules.commands import how_super_device, shown_host
 from hccl_tools.rules.filled_columns import filled_servers, servers_filled
+from hccl_tools.rules.misplaced_entries import is_in
 from hccl_tools.rules.pod_copies import copied_pod, has_two_ids, named_twice, of_copied_pod
 from hccl_tools.rules.pod_servers import (
     all_unknown,
@@ -41,6 +43,8 @@ from hccl_tools.table.hccl_numbers import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.diagnostics.diagnostic import Path
+
 _LONGEST_POD_ID = 127
 
 
@@ -65,8 +69,13 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
             _whole_list(subject, entries),
         )
         return
-    for index, entry in enumerate(entries):
-        yield from _entry_faults(subject, entry, index)
+    faults = (fault for index, entry in enumerate(entries) for fault in _entry_faults(subject, entry, index))
+    if (first := next(faults, None)) is None:
+        return
+    yield from misplaced_in_pods.findings(subject)
+    yield from (
+        one for one in chain([first], faults) if not is_in(one.path, misplaced_in_pods.paths(subject))
+    )
 
 
 def _whole_list(subject: Subject, entries: Any) -> str:
@@ -286,7 +295,13 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:
-                path = ("super_pod_list", pod.number, "server_list", number, "server_id")
+                if misplaced_in_pods.in_pods(subject):
+                    return  # HCC521 reports that entries are in the wrong list.
+                place: Path = ("super_pod_list", pod.number, "server_list", number)
+                if place in misplaced_in_pods.servers_with_devices(subject):
+                    yield misplaced_in_pods.finding(subject, place, pod.super_pod_id)
+                    continue
+                path = (*place, "server_id")
                 alike = alike or all_unknown(subject, hint)
                 is_by_host = meant.get(name, "").endswith("with this host_ip")
                 yield Finding(
@@ -322,6 +337,8 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
+    if unplaced(subject) and misplaced_in_pods.in_pods(subject):
+        return  # HCC521 reports that entries are in the wrong list.
     if (copied := copied_pod(subject)) is not None and copied.rest:
         if has_two_ids(copied):  # Else HCC523 reports it.
             yield of_copied_pod(subject, copied)

@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.hint import FILES
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.table_file import unreadable
 
@@ -37,7 +38,7 @@ def server_order(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x8
     Example: swap /server_list/0/server_id /server_list/1/server_id
     Instead: table
-    Hint: MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so
+    Hint: MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id -o - OLD > NEW` numbers them so
     """
     table = subject.table
     if table.format not in SERVER_LIST:
@@ -65,12 +66,13 @@ def _how_to_order(subject: Subject) -> str:
         )
     if subject.document is None:  # The table is not in a file yet.
         return (
-            "MindSpore orders servers by their ids as text: list the hosts in this order, or number a file so with "
-            "`hccl-tools merge --order server-id`"
+            f"{_AS_TEXT}: list the hosts in this order; or leave --target out, and number the file so: "
+            "`hccl-tools merge --order server-id FILE -o NEW.json`"
         )
-    return (
-        "MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so"
-    )
+    return f"{_AS_TEXT}: `hccl-tools merge --order server-id -o - {FILES}` numbers them so"
+
+
+_AS_TEXT = "MindSpore orders servers by their ids as text"
 
 
 def _has_no_order(subject: Subject) -> bool:

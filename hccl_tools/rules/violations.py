@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.wording import as_json, quoted
 from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
-from hccl_tools.formats.schema import Violations
+from hccl_tools.formats.schema import Violations, compiled
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
@@ -55,8 +55,9 @@ _LONGEST_SHOWN = 120
 def findings(subject: DamagedInput, rule_id: str) -> Iterator[Finding]:
     """Yield the findings of a rule on violations of the schema, of which some are of the rule."""
     violations = subject.violations
-    shapes = other_shapes(subject) if rule_id == "HCC111" else []
-    yield from (shape.finding for shape in shapes)
+    shapes = other_shapes(subject)
+    rules = compiled(violations.table_format).rules
+    yield from (shape.finding for shape in shapes if rules[shape.keyword] == rule_id)
     if shapes:  # They explain what is missing in their entries.
         violations = Violations(
             subject.value,
@@ -468,7 +469,7 @@ def message_of(value: Any, violation: Violation) -> str:
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'
     last = violation.path[-1] if violation.path else "the document"
-    name = f'"{last}"' if isinstance(last, str) else f"entry {last} of {violation.path[-2]}"
+    name = f'"{last}"' if isinstance(last, str) else f"entry {last + 1} of {violation.path[-2]}"
     found = reduce(getitem, violation.path, value)
     if violation.keyword == "const":
         return f'{name} is "{found}"'

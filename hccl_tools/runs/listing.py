@@ -17,7 +17,7 @@ from hccl_tools.runs import index, names
 from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from hccl_tools.runs.index import Run
 
@@ -27,8 +27,14 @@ _HEADER = ("run", "user", "state", "ranks", "hosts", "age", "exit", "program")
 _USER, _HOSTS = _HEADER.index("user"), _HEADER.index("hosts")
 #: Columns of a name that is not one of ours.
 _LONGEST_NAME = 24
+#: Columns of a user's name if the lines do not fit otherwise.
+_SHORTER_USER = 8
+#: Columns of a state and of a number: another user can make up a run with any.
+_LONGEST_STATE, _LONGEST_NUMBER = 15, 8
 #: Columns that a program has at least.
 _SHORTEST_PROGRAM = 10
+#: Left out in this order until the lines fit; ``-f json`` has them.
+_LESS_NEEDED = tuple(map(_HEADER.index, ("hosts", "ranks", "age", "exit", "user")))
 _STYLES = {
     "running": "good",
     "failed": "error",
@@ -57,23 +63,17 @@ def as_text(
         text = index.none_listed(log_dir, there)
         return screen.fitted(text, screen.width()) + "\n"
     pen = screen.Pen(color)
-    header: tuple[str, ...] = _HEADER
     short = short_names(among or runs)
     rows = [_row(run, short[os.path.basename(run.path)]) for run in runs]
     without = {
         *([_USER] if not any(run.user for run in runs) else []),
         *([_HOSTS] if all(run.hosts == 1 for run in runs) else []),
     }
-    header, *rows = [
-        tuple(cell for column, cell in enumerate(row) if column not in without) for row in (header, *rows)
-    ]
     width = screen.width() or screen.STANDARD
-    taken = list(aligned([row[:-1] for row in (header, *rows)]))
-    room = max(_SHORTEST_PROGRAM, width - max(map(screen.cells, taken)) - 2)
-    head, *lines = aligned([header, *((*row[:-1], screen.cut(row[-1], room)) for row in rows)])
+    head, *lines = _fitted([_HEADER, *rows], without, width)
     shown = [pen("quiet", head)]
     for run, line in zip(runs, lines, strict=True):
-        state = escaped(_state(run))
+        state = _shown_state(run)
         shown.append(line.replace(f"  {state}", f"  {pen(_STYLES.get(state, 'warning'), state)}", 1))
     here = os.path.abspath(log_dir)
     is_elsewhere = all(os.path.dirname(run.path) != here for run in among or runs)
@@ -81,6 +81,31 @@ def as_text(
     notes = _notes(runs, rows, log_dir, typed, is_elsewhere=is_elsewhere)
     shown += [part for note in notes for part in screen.wrapped(note, width)]
     return "".join(f"{line}\n" for line in shown)
+
+
+def _fitted(rows: Sequence[Sequence[str]], without: Collection[int], width: int) -> Iterator[str]:
+    """Return rows as aligned lines of at most so many columns.
+
+    Names and states are whole on any screen: with the start of the program, they have at most 53 columns.
+
+    Args:
+        rows: The header and the rows.
+        without: The columns of the table that are left out in any case.
+    """
+    sizes = [max(map(screen.cells, column)) for column in zip(*rows)]  # noqa: B905  (strict= needs Python 3.10)
+    kept = [column for column in range(len(_HEADER) - 1) if column not in without]
+    least = min(_SHORTEST_PROGRAM, sizes[-1])
+
+    def room() -> int:
+        return width - sum(sizes[column] + len("  ") for column in kept)
+
+    if room() < least:
+        sizes[_USER] = min(sizes[_USER], _SHORTER_USER)
+    for column in _LESS_NEEDED:
+        if room() < least and column in kept:
+            kept.remove(column)
+    sizes[-1] = max(least, room())
+    return aligned([[screen.cut(row[column], sizes[column]) for column in (*kept, -1)] for row in rows])
 
 
 def short_names(runs: Sequence[Run]) -> dict[str, str]:
@@ -154,8 +179,15 @@ def as_json(runs: Sequence[Run]) -> str:
 def _row(run: Run, name: str) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
     name = screen.cut(escaped(name), _LONGEST_NAME)
-    row = (name, run.user or "-", _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
-    return tuple(map(escaped, row))
+    ranks, hosts, age, code = (
+        screen.cut(one, _LONGEST_NUMBER) for one in (str(run.ranks), str(run.hosts), _age(run), code)
+    )
+    state = _shown_state(run)
+    return (name, escaped(run.user or "-"), state, ranks, hosts, age, code, escaped(_program(run)))
+
+
+def _shown_state(run: Run) -> str:
+    return screen.cut(escaped(_state(run)), _LONGEST_STATE)
 
 
 def _age(run: Run) -> str:

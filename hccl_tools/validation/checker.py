@@ -23,7 +23,6 @@ from hccl_tools.formats import StructureError
 from hccl_tools.formats.file_kinds import LOCAL, RANK_TABLE, SERVICE_TABLE, form_of, is_directory_of, kind_of
 from hccl_tools.formats.xllm import is_mixture
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import (
     STAGES,
     DamagedInput,
@@ -352,7 +351,7 @@ def _judge_damaged(given: Input, table_format: Format, findings: Findings) -> In
     )
     damaged = DamagedInput(given, violations)
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), damaged)
-    if other_shapes(damaged):
+    if repair.has_other_shape(damaged):
         return given  # Entries that are in the wrong list say nothing about the others.
     repaired = repair.without_damage(given.value, violations, table_format)
     if repaired is None:

@@ -51,8 +51,12 @@ def check(
 def _judge_service(
     given: Input, findings: Findings, violations: Callable[[Any, str, int | None], Violations]
 ) -> ServiceInput:
-    table, subject = service_table(given), given
-    if not is_well_formed(given.value, table):
-        subject = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
-    findings.run(rules_for(SERVICE_TABLE.name), subject)
+    table, rules = service_table(given), rules_for(SERVICE_TABLE.name)
+    if is_well_formed(given.value, table):
+        findings.run(rules, given)
+        return ServiceInput(given, table.reader)
+    damaged = DamagedInput(given, violations(given.value, SERVICE_TABLE.name, findings.limit))
+    if load_part("validation.repair").has_other_shape(damaged):
+        rules = [rule for rule in rules if rule.stage == "structure"]
+    findings.run(rules, damaged)
     return ServiceInput(given, table.reader)

@@ -51,8 +51,8 @@ _SERVER_BITS = 16
 _NO_SUPER_DEVICE = 0xFFFFFFFF
 #: The devices at the same places of two groups may share a network.
 _GROUP = 4
-#: The first numbers of addresses that are valid on one host alone.
-_NO_NETWORKS = (0, 127)
+#: The first numbers of addresses that are valid on one host alone, and of netmasks.
+_NO_NETWORKS = (0, 127, 255)
 #: The only server of a table may have it.
 _LOOPBACK = "127.0.0.1"
 #: Addresses of one kind are in one network of this size.

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.schema import Violations, compiled
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.violations import right_number
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Part, Refused
+    from hccl_tools.rules.registry import DamagedInput
     from hccl_tools.table.format_names import Format
 
 #: Valid values of required keys, by their type in the format.
@@ -48,6 +50,11 @@ class Repaired(NamedTuple):
 def violations(value: Any, table_format: str, limit: int | None) -> Violations:
     """Return what the schema of a format finds in a document."""
     return Violations(value, table_format, limit)
+
+
+def has_other_shape(damaged: DamagedInput) -> bool:
+    """Return whether entries of a document are in a wrong list, so that they say nothing about the others."""
+    return bool(other_shapes(damaged))
 
 
 def without_damage(value: dict[str, Any], broken: Violations, table_format: Format) -> Repaired | None:

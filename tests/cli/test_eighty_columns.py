@@ -112,9 +112,24 @@ def test_a_traceback_that_is_on_the_screen_is_not_repeated() -> None:
     assert "  the end of rank_0.log:\n    | ValueError: bad batch\n" in shown.text
 
 
+def test_jobs_fits_beside_the_runs_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(*NO_TABLE, "-n", "2", "sh", "-c", "exit 3 # " + "x" * 90)
+    there = tmp_path / "there"
+    there.mkdir()
+    argv = [sys.executable, "-m", "hccl_tools", *NO_TABLE, "-n", "1", "sh", "-c", "echo up; exec sleep 60"]
+    with subprocess.Popen(argv, cwd=there, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert any("up" in line for line in other.stdout)
+        shown = on_terminal("jobs")
+        other.terminate()
+
+    assert shown.wider_than(80) == []
+    assert any(" running " in line for line in shown.lines)
+
+
 def test_jobs_fits_and_its_names_are_taken_by_every_command() -> None:
     on_terminal(*NO_TABLE, "-n", "2", "sh", "-c", "echo up; exit 3 # " + "x" * 90)
-    shown = on_terminal("jobs")
+    shown = on_terminal("jobs", alone=True)  # Without the runs of other tests.
     (path,) = (one for one in Path("log").iterdir() if not one.is_symlink())
     (row,) = (line for line in shown.lines if line.startswith(path.name[:20]))
     name = row.split()[0]
@@ -134,7 +149,8 @@ def test_names_that_begin_alike_get_as_many_digits_as_they_need() -> None:
     twin.mkdir()
     for file in path.iterdir():
         (twin / file.name).write_bytes(file.read_bytes())
-    rows = [line.split()[0] for line in on_terminal("jobs").lines if line.startswith(path.name[:20])]
+    lines = on_terminal("jobs", alone=True).lines
+    rows = [line.split()[0] for line in lines if line.startswith(path.name[:20])]
 
     assert sorted(rows) == sorted([path.name[:23], twin.name[:23]])
     assert all("exit code 0" in on_terminal("stop", row).joined for row in rows)

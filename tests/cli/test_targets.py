@@ -130,27 +130,52 @@ def made(run: CommandLine, target: str, damage: Damage, mode: int) -> None:
     path.chmod(mode)
 
 
-def for_mindspore(run: CommandLine, servers: int, *more: str) -> Done:
-    machines = ("--simulate", "a3", "--servers", str(servers), "--super-pods", "4")
-    return run("gen", *machines, "--target", "mindspore", "-o", "t.json", *more)
+def simulated(run: CommandLine, product: str, *more: str) -> Done:
+    return run("gen", "--simulate", product, "-o", "t.json", *more)
 
 
 def test_an_order_that_no_table_of_super_pods_has_can_be_ignored(command_line: CommandLine) -> None:
     """As text, 192.0.2.10 to .16 are between .1 and .2, which are in the first super pod."""
-    refused = for_mindspore(command_line, 16)
+    assert simulated(command_line, "a3", "--servers", "16", "--super-pods", "4").code == 0
+
+    refused = command_line("validate", "t.json", "--target", "mindspore")
 
     assert refused.code == 1
-    assert "HCC891" in refused.err
+    assert "HCC891" in refused.out
     assert (
-        "no order is that of MindSpore's guide and has the servers of each super pod together" in refused.err
+        "no order is that of MindSpore's guide and has the servers of each super pod together" in refused.out
     )
-    assert for_mindspore(command_line, 16, "--ignore", "HCC891").code == 0
+    ignored = command_line("validate", "t.json", "--target", "mindspore", "--ignore", "HCC891")
+    assert ignored.code == 0
 
 
-def test_super_pods_in_the_order_of_the_ids_as_text_are_accepted(
-    command_line: CommandLine,
+@pytest.mark.parametrize(
+    "machines",
+    [
+        ("a2", "--servers", "12"),
+        ("a3", "--servers", "12"),
+        ("a3", "--servers", "8", "--super-pods", "4"),
+        ("a3", "--servers", "16", "--super-pods", "4"),
+    ],
+)
+def test_a_simulated_table_for_mindspore_has_its_order(
+    machines: tuple[str, ...], command_line: CommandLine
 ) -> None:
-    assert for_mindspore(command_line, 8).code == 0
+    assert simulated(command_line, *machines, "--target", "mindspore").code == 0
+
+    assert command_line("validate", "t.json", "--target", "mindspore", "--strict").code == 0
+
+
+def test_the_command_on_the_order_of_mindspore_mends_the_file(command_line: CommandLine) -> None:
+    assert simulated(command_line, "a2", "--servers", "12").code == 0
+
+    refused = command_line("validate", "t.json", "--target", "mindspore")
+
+    command = "hccl-tools merge --order server-id -o - t.json > t.new.json"
+    assert f"`{command}` numbers them so" in " ".join(refused.out.split())
+    merged = command_line("merge", "--order", "server-id", "-o", "-", "t.json")
+    (command_line.folder / "t.new.json").write_text(merged.out)
+    assert command_line("validate", "t.new.json", "--target", "mindspore").code == 0
 
 
 @pytest.mark.parametrize("target", file_kinds.TARGETS)

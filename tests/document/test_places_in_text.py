@@ -151,3 +151,25 @@ def test_the_server_of_a_side_is_found_in_other_lines() -> None:
     line = alone.count("\n") + 1
     assert hint.endswith(f'; line {line} has "10.0.0.2", too: write the server that you keep there')
     assert "too: write" not in first(alone)[1]
+
+
+@pytest.mark.parametrize(
+    ("table_format", "key", "counts", "said"),
+    [
+        ("2.0", "rank_count", ("16", "8"), "; the file lists 16 ranks"),
+        ("1.0", "server_count", ('"3"', '"2"'), "; the file lists 2 servers"),
+        ("1.0", "server_count", ('"3"', '"4"'), ""),
+    ],
+)
+def test_two_counts_of_a_conflict_say_what_the_file_lists(
+    table_format: str, key: str, counts: tuple[str, str], said: str
+) -> None:
+    text = json.dumps(table(table_format, 2, 8), indent=4)
+    lines = text.split("\n")
+    place = next(index for index, line in enumerate(lines) if f'"{key}"' in line)
+    sides = [f'    "{key}": {one},' for one in counts]
+    lines[place : place + 1] = ["<<<<<<< HEAD", sides[0], "=======", sides[1], ">>>>>>> other"]
+
+    (found,) = validate("\n".join(lines).encode()).findings
+
+    assert (found.hint or "").endswith(f"the marker lines {place + 1}, {place + 3} and {place + 5}{said}")

@@ -26,10 +26,10 @@ from hccl_tools.gathering.messages import SurveyAnswer
 world = mpi_transport.world()
 if world.rank:
     mpi_transport.send(world, "x" * int(sys.argv[1]) if world.rank == 1 else "sound")
-    mpi_transport.finish()
+    mpi_transport.leave(world)
 else:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    texts, _ = mpi_transport.collect(world, 60)
+    texts = mpi_transport.collect(world, 60).texts
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(SurveyAnswer.from_json(texts[1], "h1").message, texts[2], grown >> 10, sep="\\n", flush=True)
     world.Abort(3)  # the process that sent too much waits
@@ -43,9 +43,30 @@ if world.rank:
     from mpi4py import MPI
     world.Send([b"x", MPI.BYTE], dest=0, tag=77)
     mpi_transport.send(world, "sound")
+    mpi_transport.leave(world)
 else:
     print(*mpi_transport.collect(world, 60), flush=True)
-mpi_transport.finish()
+    mpi_transport.finish()
+"""
+
+#: A text in the name of the second process comes before its own, and when all processes have one.
+TWO_TEXTS = """
+from hccl_tools.gathering import mpi_transport
+from hccl_tools.gathering.messages import SurveyAnswer
+world = mpi_transport.world()
+if world.rank == 1:
+    mpi_transport.send(world, "forged")
+    world.recv(source=2)
+    mpi_transport.send(world, "sound")
+    mpi_transport.leave(world)
+elif world.rank == 2:
+    mpi_transport.send(world, "sound")
+    world.send(None, dest=1)
+    mpi_transport.leave(world)
+else:
+    found = mpi_transport.collect(world, 60)
+    print(SurveyAnswer.from_json(found.texts[1], "h1").message, found.texts[2], found.is_complete, sep="\\n")
+    mpi_transport.finish()
 """
 
 
@@ -57,7 +78,20 @@ def test_a_message_with_another_tag_is_ignored(mpirun: Mpirun, tmp_path: Path) -
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
-    assert (done.returncode, done.stdout) == (0, "{1: 'sound'} {}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "{1: 'sound'} {} True\n"), done.stderr
+
+
+@pytest.mark.parametrize("mpirun", MPIRUNS, ids=str)
+def test_two_texts_in_one_name_are_no_answer(mpirun: Mpirun, tmp_path: Path) -> None:
+    done = subprocess.run(
+        mpirun.ranks(3, sys.executable, "-c", TWO_TEXTS),
+        env=dict(os.environ, **mpirun.for_mpi4py(tmp_path)), cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    message, text, is_complete = done.stdout.splitlines()
+    assert message == "two different answers came in its name: another host may have written one of them"
+    assert (text, is_complete, done.returncode) == ("sound", "True", 0), done.stderr
 
 
 @pytest.mark.parametrize("mpirun", MPIRUNS[:1], ids=str)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
+import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned
 from tests.support.growth import least
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXT = st.text(st.sampled_from("ab `节　é-\x1b"), max_size=60).map(
     lambda text: text.replace("\x1b", "\x1b[1m")
@@ -172,6 +177,35 @@ def test_a_long_text_of_a_file_takes_linear_time() -> None:
         return least(lambda: screen.wrapped('error: "' + '\\"' * number, 80))
 
     assert taken(200_000) < 4 * taken(100_000) + 0.01
+
+
+@pytest.mark.parametrize("sign", ["\u0301", "e\u0301", "节"], ids=["combining", "accents", "Chinese"])
+@pytest.mark.parametrize(
+    "use",
+    [screen.cells, lambda text: screen.cut(text, 80), lambda text: screen.wrapped(text, 80)],
+    ids=["cells", "cut", "wrapped"],
+)
+def test_a_megabyte_of_signs_takes_less_than_a_second(use: Callable[[str], object], sign: str) -> None:
+    text = sign * (1_000_000 // len(sign.encode()))
+
+    assert least(lambda: use(text)) < 0.5
+
+
+@given(st.text(max_size=30))
+def test_the_columns_are_those_of_each_sign(text: str) -> None:
+    plain = text.replace("\x1b", "")
+
+    assert screen.cells(plain) == sum(
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1
+        for one in plain
+    )
+
+
+def test_few_signs_are_remembered() -> None:
+    every = "".join(map(chr, range(0x20000, 0x30000)))
+
+    assert screen.cells(every) == screen.cells(every) > len(every)
+    assert len(screen._CELLS) <= screen._MOST_KEPT < len(every)
 
 
 def test_an_apostrophe_does_not_keep_a_line_together() -> None:

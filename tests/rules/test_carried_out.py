@@ -133,7 +133,7 @@ def test_the_remedy_on_a_joined_list_leaves_no_comma() -> None:
     servers(value)[0]["device"] += lost["device"]
 
     (found,) = [each for each in report(value, "a2") if each.rule.id == "HCC303"]
-    part = (found.hint or "").partition("write ")[2].partition(" in place of the comma before entry 8")[0]
+    part = (found.hint or "").partition("write ")[2].partition(" in place of the comma before entry 9")[0]
     text = json.dumps(value)
     at = [at for at in range(len(text)) if text.startswith(', {"device_id"', at)][7]
     mended = text[:at] + part.replace("...", "10.0.0.2") + text[at + 1 :]

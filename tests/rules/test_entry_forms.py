@@ -60,7 +60,7 @@ def with_null(value: Any) -> None:
         (addresses, "entries of device are addresses", '"192.168.0.100", "rank_id": "0"} in place of'),
         (ids, "entries of device are device_ids", "`hccn_tool -i 0 -ip -g` on the host shows the address"),
         (names, "entries of server_list are the names", "`hccl-tools gen --hosts 10.0.0.1,10.0.0.2,10.0"),
-        (with_null, "entry 8 of device is null", "delete each null with the comma before it"),
+        (with_null, "entry 9 of device is null", "delete each null with the comma before it"),
     ],
 )  # fmt: skip
 def test_an_entry_in_another_form_says_what_becomes_of_it(damage: Any, message: str, hint: str) -> None:
@@ -183,7 +183,7 @@ def test_rows_without_a_rank_say_how_ranks_are_numbered(columns: int, is_counted
 
     found = validate(value).findings[0]
 
-    assert found.message == "entry 0 of device is a list"
+    assert found.message == "entry 1 of device is a list"
     assert ("the ranks are numbered over all servers" in (found.hint or "")) == is_counted
 
 

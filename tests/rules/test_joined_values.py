@@ -25,7 +25,7 @@ def test_devices_of_two_servers_in_one_list_are_one_finding(count: str, then: st
     assert found.message.startswith('server "10.0.0.2" lists devices 0-7 twice with different addresses')
     assert found.pointer == "/server_list/1/device/8"
     assert (found.hint or "").startswith(
-        'write ] }, { "server_id": "...", "device": [ in place of the comma before entry 8 of the list'
+        'write ] }, { "server_id": "...", "device": [ in place of the comma before entry 9 of the list'
     )
     assert (found.hint or "").endswith(then)
 

@@ -144,8 +144,8 @@ def test_a_device_in_server_list_is_one_finding() -> None:
 
     ((rule, (message, hint)),) = found(value).items()
 
-    assert (rule, message) == ("HCC111", 'entry 2 of server_list is a device, not a server: device_id "3"')
-    assert hint == 'move it into the "device" list of server 1 ("10.0.0.1"), which does not list it'
+    assert (rule, message) == ("HCC111", 'device 3 is in server_list, not in the "device" list of a server')
+    assert hint == 'move it into the "device" list of server "10.0.0.1", which does not list it'
 
 
 def test_entries_at_the_beginning_of_the_next_server_are_moved_back() -> None:

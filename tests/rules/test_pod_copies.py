@@ -96,3 +96,19 @@ def test_the_work_grows_with_the_servers() -> None:
         return steps(lambda: validate(value, product="a3"))
 
     assert work(64) < 6 * work(16)
+
+
+@pytest.mark.parametrize(("lost", "twice", "pod"), [(1, 2, 0), (2, 1, 1), (0, 3, 0), (5, 2, 2)])
+def test_the_order_of_the_servers_says_which_of_two_entries_is_wrong(lost: int, twice: int, pod: int) -> None:
+    value = table("1.2", 6, 8, 3)
+    pods = value["super_pod_list"]
+    names = [f"10.0.0.{index + 1}" for index in range(6)]
+    pods[lost // 2]["server_list"][lost % 2]["server_id"] = names[twice]
+
+    (found,) = [one for one in validate(value, product="a3").findings if one.rule.id == "HCC525"]
+
+    assert (found.hint or "").endswith(
+        f'(probably "{names[lost]}" in place of "{names[twice]}" in super pod "{pod}")'
+    )
+    assert found.path == ("super_pod_list", pod, "server_list", lost % 2, "server_id")
+    assert [one.path[1] for one in found.related] == [twice // 2]

@@ -15,6 +15,7 @@ def replaced(servers: int, old: int) -> dict[str, Any]:
     value = table("1.0", servers + 1, 8)
     new = value["server_list"].pop()
     del value["server_list"][old]
+    new["server_id"] = "10.0.7.31"
     value["server_list"].append(new)
     value["server_count"] = str(servers)
     return value
@@ -40,6 +41,22 @@ def test_a_new_machine_takes_the_ranks_that_are_missing(servers: int, old: int) 
         f'; if server {servers} ("{new["server_id"]}") has replaced it, give that {ranks}; if it was' in hint
     )
     assert not validate(value, product="910a").errors
+
+
+@pytest.mark.parametrize(("servers", "old"), [(2, 1), (4, 1), (4, 3), (16, 5)])
+def test_a_last_server_in_the_row_of_its_neighbours_has_replaced_none(servers: int, old: int) -> None:
+    value = replaced(servers, old)
+    value["server_list"][-1]["server_id"] = f"10.0.0.{servers + 1}"
+
+    assert "replaced" not in hint_on(value)
+
+
+def test_a_last_server_in_a_row_of_letters_has_replaced_none() -> None:
+    value = replaced(6, 2)
+    for server, letter in zip(value["server_list"], "abdefg", strict=True):
+        server["server_id"] = f"node-{letter}"
+
+    assert "replaced" not in hint_on(value)
 
 
 def test_a_part_of_a_server_replaces_no_server() -> None:

@@ -149,9 +149,7 @@ def test_a_server_of_a_super_pod_in_a_list_of_devices_gets_no_ids() -> None:
 
     hints = {each.hint for each in errors(value, "a3") if each.rule.id == "HCC111"}
 
-    assert hints == {
-        "remove the entry, or move it to its own list: it names a server, and has no key of a device"
-    }
+    assert hints == {'move it into the "server_list" of its super pod'}
 
 
 def test_a_device_beside_all_devices_of_the_product_gets_no_number() -> None:
@@ -290,9 +288,9 @@ def test_a_lost_server_that_is_counted_has_one_alternative() -> None:
     hints = {one.rule.id: one.hint for one in validate(value, product="a2").findings}
 
     assert hints["HCC202"] == (
-        'server_count is "3", so add the missing server with ranks 8-15; if none is missing, '
+        'server_count is "3", so add the missing server with ranks 8-15 there; if none is missing, '
         'write "server_count": "2" '
-        "and number the ranks 0 to 15 without a gap"
+        "and number the ranks from 8 on again: 8-15"
     )
 
 

@@ -6,10 +6,13 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
+import subprocess
 import sys
 import termios
 from dataclasses import dataclass
+from functools import cache
 
 from hccl_tools.notation.screen import cells
 
@@ -44,16 +47,34 @@ class Shown:
         ]
 
 
+@cache
+def _own_processes() -> tuple[str, ...]:
+    """Return what runs a command in a PID namespace of its own; empty if this user may not make one."""
+    unshare = ("unshare", "--pid", "--fork", "--mount-proc")
+    may = shutil.which("unshare") and not subprocess.run([*unshare, "true"], check=False).returncode
+    return unshare if may else ()
+
+
 def on_terminal(
-    *args: str, columns: int = 80, rows: int = 24, ctrl_c_after: str = "", **variables: str
+    *args: str,
+    columns: int = 80,
+    rows: int = 24,
+    ctrl_c_after: str = "",
+    alone: bool = False,
+    **variables: str,
 ) -> Shown:
-    """Run ``hccl-tools`` as the foreground process of a terminal; type Ctrl-C when a text is shown."""
+    """Run ``hccl-tools`` as the foreground process of a terminal; type Ctrl-C when a text is shown.
+
+    Args:
+        alone: Let it see no processes but its own, as far as this user may; runs of other tests are others.
+    """
     awaited = ctrl_c_after.encode()
+    argv = [*(_own_processes() if alone else ()), sys.executable, "-m", "hccl_tools", *args]
     pid, descriptor = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         environ = {**os.environ, "TERM": "xterm-256color", **variables}
-        os.execvpe(sys.executable, [sys.executable, "-m", "hccl_tools", *args], environ)  # noqa: S606
+        os.execvpe(argv[0], argv, environ)  # noqa: S606
     data = b""
     while True:
         try:

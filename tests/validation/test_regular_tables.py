@@ -165,6 +165,47 @@ def test_no_rule_finds_anything_in_a_regular_table(data: Any, value: Any, produc
     _of_rules_and_without(json.dumps(value).encode(), product)
 
 
+#: Addresses as numbers: of all kinds, netmasks, and the ends of networks.
+_ADDRESSES = st.one_of(
+    st.ip_addresses(v=4).map(int),
+    st.integers(0, 32).map(lambda bits: (0xFFFFFFFF << bits) & 0xFFFFFFFF),
+    st.tuples(st.integers(0, 0xFFFFFF), st.sampled_from([0, 1, 254, 255])).map(lambda of: of[0] << 8 | of[1]),
+)
+
+
+@given(_ADDRESSES, _ADDRESSES, st.sampled_from(_SETS), st.sampled_from([1, 1, 256]))
+def test_no_rule_finds_anything_in_the_addresses_of_a_regular_table(
+    first: int, server: int, devices: tuple[int, ...], step: int
+) -> None:
+    numbers = [min(first + place * step, 0xFFFFFFFF) for place in range(len(devices))]
+    value = {
+        "version": "1.0",
+        "server_count": "1",
+        "server_list": [
+            {
+                "server_id": str(IPv4Address(server)),
+                "device": [
+                    {"device_id": str(device), "device_ip": str(IPv4Address(number)), "rank_id": str(rank)}
+                    for rank, (device, number) in enumerate(zip(devices, numbers, strict=True))
+                ],
+            }
+        ],
+        "status": "completed",
+    }
+
+    _of_rules_and_without(json.dumps(value).encode(), "a2")
+
+
+@pytest.mark.parametrize(
+    "address", ["255.255.255.0", "255.0.0.0", "255.255.255.252", "127.0.0.1", "0.0.0.1", "169.254.0.1"]
+)
+def test_an_address_of_no_device_is_not_regular(tmp_path: Path, address: str) -> None:
+    data = _written(tmp_path).read_bytes()
+    assert _of_rules_and_without(data, "a2")[1]
+
+    assert not _of_rules_and_without(data.replace(b"10.1.0.1", address.encode()), "a2")[1]
+
+
 @pytest.mark.parametrize("machines", ["910a", "a2"])
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_what_gen_makes_is_regular(tmp_path: Path, machines: str, size: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document import text_in_text
 from hccl_tools.errors import InputError
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
@@ -88,6 +89,10 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
         problem = f"not valid YAML: {error.problem or error.context}"
         if _LIBYAML_LIMIT in problem:
             problem = _TOO_DEEP
+        elif mark and (nested := _text_in_text(data.decode("utf-8-sig"), mark.line, mark.column)) is not None:
+            raise InputError(
+                f"{shown}:{nested.line}: not valid YAML: {nested.message}", hint=nested.hint
+            ) from None
         elif (wrong := wrong_line(data.decode("utf-8-sig"))) is not None:
             raise InputError(
                 f"{shown}:{wrong.line}: not valid YAML: {wrong.message}", hint=wrong.hint
@@ -97,6 +102,15 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
         reason = getattr(error, "reason", None) or "it cannot be read"
         raise InputError(f"{shown}: not valid YAML: {reason}", hint=_AS_JSON) from None
     return reader.result()
+
+
+def _text_in_text(text: str, line: int, column: int) -> WrongLine | None:
+    """Return the line of a text of JSON in double quotes whose own quotes end it where the reader stops."""
+    stop = sum(len(one) for one in text.splitlines(keepends=True)[:line]) + column
+    found = text_in_text.find(text, stop, yaml=True)
+    if found is None:
+        return None
+    return WrongLine(text.count("\n", 0, found.at) + 1, found.message, found.hint, is_of_text=True)
 
 
 class _Reader:

@@ -64,6 +64,7 @@ class Timing(NamedTuple):
         retry: Between two attempts, if something else has answered.
         table: For the rank table.
         other_hosts: Added to the grace time, for all other hosts to end their ranks.
+        parent: For the exit of an engine process that is exiting when the ranks of this host have ended.
     """
 
     connect: float = 2.0
@@ -71,6 +72,7 @@ class Timing(NamedTuple):
     retry: float = 0.5
     table: float = 60.0
     other_hosts: float = 10.0
+    parent: float = 2.0
 
 
 TIMING = timing.from_environment("agent", Timing())
@@ -169,6 +171,10 @@ class AgentLink:
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
+        attempt = self._attempt
+        if attempt and self._daemon_lost is None and self._may_lack_parent(attempt):
+            # The engine's process may be exiting since before this host's part ended.
+            self._daemon_lost = self._parent_loss() if self._parent.exits_within(TIMING.parent) else None
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
         hung, evidence = tuple(outcome.hung[:MOST_HUNG_RANKS]), tuple(outcome.evidence)
         self._connection.send(Ended(ends, self._daemon_lost or cause, hung, evidence=evidence))
@@ -211,14 +217,24 @@ class AgentLink:
         return outcome.cause(self._host, first)
 
     def _parent_ended(self, attempt: Attempt) -> None:
+        loss = self._parent_loss()
+        attempt.console.abandon()  # The pipe to the parent may be full.
+        if self._may_lack_parent(attempt):
+            self._daemon_lost = loss
+        attempt.end("daemon", loss.detail)
+
+    def _parent_loss(self) -> Cause:
         parent = self._parent
         what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or exited before its ranks"
-        attempt.console.abandon()  # The pipe to the parent may be full.
+        return Cause.lost(self._host, "daemon", what)
+
+    def _may_lack_parent(self, attempt: Attempt) -> bool:
+        """Return whether the loss of the parent may explain the end of the job.
+
+        mpirun may detect the loss, and end the job, before this process runs again.
+        """
         remote = attempt.state.remote_cause
-        if remote is not None and remote.reason == "daemon" and not self._has_signalled(attempt):
-            # mpirun may detect the loss, and end the job, before this process runs again.
-            self._daemon_lost = Cause.lost(self._host, "daemon", what)
-        attempt.end("daemon", what)
+        return remote is not None and remote.reason == "daemon" and not self._has_signalled(attempt)
 
     def _has_signalled(self, attempt: Attempt) -> bool:
         """Return whether the parent has sent a signal: an engine signals its processes before it exits.

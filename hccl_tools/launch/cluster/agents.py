@@ -52,6 +52,8 @@ class Agents:
             self.ranks.setdefault(process.server_index, []).append(process.rank)
         self.numbers = set(self.ranks) if plan.supervisor else {process.rank for process in ranks}
         self.missing = set(self.numbers)
+        #: The agents that have joined: none takes the place of another.
+        self._joined: set[int] = set()
         self.done: set[int] = set()
         self.gone: dict[int, None] = {}
         self._connected: dict[int, Agent] = {}
@@ -88,6 +90,17 @@ class Agents:
             raise ValueError(number)
         agent.number = number
         self.missing.discard(number)
+
+    def join(self, agent: Agent, number: int) -> None:
+        """Record that an agent has joined as this one.
+
+        Raises:
+            ValueError: The job has no such agent, or another one has joined in its place.
+        """
+        if number in self._joined:
+            raise ValueError(number)
+        self.identify(agent, number)
+        self._joined.add(number)
 
     def report(self, agent: Agent) -> None:
         """Record that an agent has reported how its ranks exited."""

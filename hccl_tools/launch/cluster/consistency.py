@@ -6,11 +6,10 @@ import hashlib
 import os
 import time
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
-from hccl_tools.launch.cluster import job_hosts, verdict
+from hccl_tools.launch.cluster import job_hosts
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.membership import (
     ARGUMENTS,
@@ -84,8 +83,7 @@ def connect_peers(
         wait=max(1.0, round(end - now)),
         look=watch.look if watch else None,
     )
-    describe_loss = partial(verdict.launcher_loss, prepared.plan)
-    return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
+    return PeerLink(hosts.own, hosts.master, hosts.names, joined, prepared.plan)
 
 
 def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) -> None:

@@ -23,6 +23,7 @@ from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
 from hccl_tools.launch.cluster.merged_output import MergedOutput
+from hccl_tools.launch.cluster.own_part import JobParts
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
@@ -46,7 +47,7 @@ from hccl_tools.processes.signals import ENDING
 from hccl_tools.runs import hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
@@ -102,7 +103,7 @@ class Controller:
         self._table = Payload.of(Table(table)) if self._has_supervisors and table is not None else None
 
     def _reset(self) -> None:
-        self._agents = Agents(self._plan)
+        self._agents, self._parts = Agents(self._plan), JobParts(self._plan)
         self._ending: EngineEnd | None = None
         self._engine_has_ended = False
         self._reports = Reports()
@@ -317,8 +318,11 @@ class Controller:
     def _handle_all(self, agent: Agent, messages: Sequence[Message]) -> None:
         try:
             for message in messages:
+                if isinstance(message, Ending) and agent.number < 0:
+                    self._recognise(agent)
+                part = self._parts.of(agent.number, agent.connection.address)
                 # Text of another host must not begin a line of this one.
-                self._handle(agent, one_line_each(message))
+                self._handle(agent, part.checked(one_line_each(message)))
         except ValueError:
             agent.connection.closed = True  # Not an agent of this job.
 
@@ -328,26 +332,25 @@ class Controller:
         elif isinstance(message, EndedByEngine):
             agent.ended_by_engine = True
         elif isinstance(message, Ending):
-            if agent.number < 0:
-                self._recognise(agent)
             self._record(agent, message.cause)
         elif isinstance(message, Quiet | Hung) and self._hangs is not None:
             if isinstance(message, Quiet):
                 self._hangs.report(agent.number, message.idle)
             else:
-                self._hangs.answer(agent.number, self._own_hung(agent, message.ranks))
+                self._hangs.answer(agent.number, message.ranks)
         elif isinstance(message, EvidenceTaken):
             self._evidence.add(agent.number)
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
-            self._reports.hung += self._own_hung(agent, message.hung)
-            self._reports.evidence += message.evidence
-            ends = [verdict.rank_end(self._plan, one) for one in message.ranks]
-            self._record_ends(agent, [end for end in ends if self._is_of(agent, end)])
+            if not agent.done:
+                self._reports.hung += message.hung
+                self._reports.evidence += message.evidence
+            self._record_ends(agent, [verdict.rank_end(self._plan, one) for one in message.ranks])
 
     def _identify(self, agent: Agent, message: Join) -> None:
-        self._agents.identify(agent, message.number)
+        join = self._agents.join if self._has_supervisors else self._agents.identify
+        join(agent, message.number)
         agent.pid, agent.parent = message.pid, message.parent
         if self._has_supervisors:
             hosts.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
@@ -361,19 +364,6 @@ class Controller:
         index = verdict.server_at(self._plan, agent.connection.address)
         if index >= 0 and self._has_supervisors:
             self._agents.identify(agent, index)
-
-    def _is_of(self, agent: Agent, end: RankEnd) -> bool:
-        """Return whether a rank is one of an agent's: no host reports the ends of other hosts' ranks."""
-        process = end.process
-        return agent.number == (process.server_index if self._has_supervisors else process.rank)
-
-    def _own_hung(self, agent: Agent, described: Iterable[HungRank]) -> tuple[HungRank, ...]:
-        """Return what an agent says of its own ranks, each once: no host describes those of other hosts."""
-        if agent.number < 0:
-            return ()
-        own = set(self._agents.ranks.get(agent.number, ())) if self._has_supervisors else {agent.number}
-        first = {one.rank: one for one in reversed(tuple(described)) if one.rank in own}
-        return tuple(one._replace(host=self._plan.rank(rank).host) for rank, one in reversed(first.items()))
 
     def _record_ends(self, agent: Agent, ends: list[RankEnd]) -> None:
         self._agents.report(agent)

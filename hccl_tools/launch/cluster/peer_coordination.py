@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
+from hccl_tools.launch.cluster.own_part import NO_SERVER
 from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from hccl_tools.processes.signals import Signals
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.job_report import HungRank, RankFailure
-
-#: The number in End of a cause that no server has reported.
-_NO_SERVER = -1
 
 
 class PeerCoordination:
@@ -156,7 +154,7 @@ class PeerCoordination:
         if self._cause is None:
             self._attempt.state.hung = hung
             # Without a server: all hosts, also this one, adopt the cause.
-            self._decide(cause, _NO_SERVER)
+            self._decide(cause, NO_SERVER)
 
     def _is_released(self) -> bool:
         late, reason = time.monotonic() > self._deadline, self._attempt.state.reason

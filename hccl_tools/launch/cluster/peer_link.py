@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import membership
+from hccl_tools.launch.cluster import membership, verdict
 from hccl_tools.launch.cluster.membership import HostManifest
+from hccl_tools.launch.cluster.own_part import JobParts
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import End, Ending, Ready, Start
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.launch.cluster.membership import Membership
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.processes.signals import Signals
 
@@ -69,7 +71,6 @@ class PeerLink:
         hosts: The names of the servers, by index.
         connections: The connections by server, including closed connections.
         run_dirs: The run directories, by server.
-        describe_loss: Describes the loss of a server's launcher.
         is_leader: Whether this is rank 0's host.
     """
 
@@ -79,9 +80,9 @@ class PeerLink:
         master: int,
         hosts: Sequence[str],
         joined: Membership,
-        describe_loss: Callable[[int], str],
+        plan: Plan,
     ) -> None:
-        self.own, self.hosts, self.describe_loss = own, hosts, describe_loss
+        self.own, self.hosts, self._plan, self._parts = own, hosts, plan, JobParts(plan)
         self.connections, self.run_dirs = joined.connections, joined.run_dirs
         self.is_leader = own == master
         #: Of the connections: one event must not take time for each host.
@@ -97,6 +98,10 @@ class PeerLink:
         self._unread: deque[tuple[int, Message]] = deque(maxlen=_MOST_UNREAD)
         #: The values of hosts that are ready to restart, by number of the restart and server.
         self._ready: dict[tuple[int, int], dict[str, str]] = {}
+
+    def describe_loss(self, server: int) -> str:
+        """Describe the loss of a server's launcher."""
+        return verdict.launcher_loss(self._plan, server)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable if a connection is."""
@@ -126,7 +131,10 @@ class PeerLink:
         self._unsent += [one for one in connections if one.waiting]
 
     def receive(self, restart: int) -> Iterator[tuple[int, Message]]:
-        """Yield the messages about this start of the job, each with the server that sent it."""
+        """Yield the messages about this start of the job, each with the server that sent it.
+
+        They have what that server may say.
+        """
         for descriptor, _ in self._poller.poll(0):
             server = self._servers[descriptor]
             connection = self.connections[server]
@@ -140,9 +148,14 @@ class PeerLink:
             if isinstance(message, Ready):
                 self._ready[number, server] = dict(message.values)
             elif number == restart:
-                yield server, one_line_each(message)
+                yield server, self._checked(server, one_line_each(message))
             elif restart < number <= restart + 1:
                 self._unread.append((server, message))  # That host is ahead of this one.
+
+    def _checked(self, server: int, message: Message) -> Message:
+        if isinstance(message, End):
+            return self._parts.forwarded(message, server, self.own)
+        return self._parts.of(server).checked(message)
 
     def keep_run_dirs(self, run_dir: str) -> None:
         """Record the run directory of each host in this host's run directory, for ``hccl-tools logs``."""
@@ -151,11 +164,17 @@ class PeerLink:
         with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
             directory.write(run_dir, names.RUN_DIRS, json.dumps(found).encode())
 
-    def abort(self, why: str | Cause, restart: int = 0) -> None:
-        """Report that this host, or the host of the cause, does not start its part; then disconnect."""
-        own = self.hosts[self.own]
-        cause = why if isinstance(why, Cause) else Cause.lost(own, "refused", why)
-        self.broadcast(End(cause, self.own, restart) if self.is_leader else Ending(cause, restart))
+    def abort(self, why: str | Cause, restart: int = 0, *, server: int | None = None) -> None:
+        """Report why the job is not started; then disconnect.
+
+        Args:
+            why: What this host refuses, or the cause that ``server`` has reported.
+        """
+        cause = why if isinstance(why, Cause) else Cause.lost(self.hosts[self.own], "refused", why)
+        if self.is_leader:
+            self.broadcast(End(cause, self.own if server is None else server, restart))
+        elif server is None:  # Else all hosts have it from rank 0's host.
+            self.broadcast(Ending(cause, restart))
         self.close()
 
     def close(self) -> None:
@@ -187,11 +206,11 @@ class PeerLink:
             wait_readable(1.0, signals, self)
 
     def _all_ready(self, restart: int, values: dict[str, str]) -> bool:
-        for _, message in self.receive(restart):
+        for server, message in self.receive(restart):
             if isinstance(message, Start):
                 return True
             if isinstance(message, End | Ending):
-                self._fail(restart, message.cause)
+                self._fail(restart, message.cause, server)
         lost = [self.hosts[server] for server, connection in self.connections.items() if connection.closed]
         if lost:
             self._fail(restart, f"lost contact with the launcher on {and_more(lost)}")
@@ -205,6 +224,6 @@ class PeerLink:
         self.broadcast(Start(restart))
         return True
 
-    def _fail(self, restart: int, why: str | Cause) -> None:
-        self.abort(why, restart)
+    def _fail(self, restart: int, why: str | Cause, server: int | None = None) -> None:
+        self.abort(why, restart, server=server)
         raise LaunchError(why if isinstance(why, str) else why.message)

@@ -142,6 +142,10 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports, unreported: Unreporte
         reports.ranks.get(process.rank) or _without_report(plan, process, missing, outcome)
         for process in plan.ranks
     ]
+    if outcome.exit_code == 0 and (left := _unreported(plan, reports)):
+        # Whatever a host has sent: no cause makes a job a success.
+        outcome.reason, outcome.remote_cause, outcome.first_failure = "host", None, None
+        outcome.detail = f"the job was ended before {ranks_text(left)} had exited with 0"
 
 
 def _without_report(plan: Plan, process: RankProcess, missing: frozenset[int], outcome: Outcome) -> RankEnd:

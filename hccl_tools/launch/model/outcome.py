@@ -144,9 +144,8 @@ class Outcome:
         """The exit code of the launcher."""
         if self.remote_cause is not None:
             return self.remote_cause.exit_code
-        if self.reason == "failed" and self.first_failure is not None:
-            return self.first_failure.code or 1
-        return REASONS[self.reason].exit_code + self.signal * (self.reason == "signal")
+        first = self.first_failure
+        return exit_code_of(self.reason, None if first is None else first.code or 1, self.signal)
 
     @property
     def consequences(self) -> list[RankEnd]:
@@ -200,6 +199,18 @@ class Cause(NamedTuple):
         text = REASONS[self.reason]
         detail = self.detail or text.detail or self.reason
         return text.message.format(host=self.host, detail=detail, signal=signal_name(self.signal))
+
+
+def exit_code_of(reason: Reason, failed: int | None, number: int) -> int:
+    """Return the exit code of a job.
+
+    Args:
+        failed: The exit code of the rank that failed first, ``None`` if none has.
+        number: The signal that a launcher received.
+    """
+    if reason == "failed" and failed is not None:
+        return failed
+    return REASONS[reason].exit_code + number * (reason == "signal")
 
 
 def hung_on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> list[HungRank]:

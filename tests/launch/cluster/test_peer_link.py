@@ -13,6 +13,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.membership import Membership
 from hccl_tools.launch.cluster.peer_link import PeerLink
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.model.rank_messages import Ended, Join
 from hccl_tools.launch.protocol.connection import Connection
 from hccl_tools.launch.protocol.messages import Ending, Message, Ready, Start, Waiting
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOSTS = ("host-a", "host-b", "host-c")
-FAILED = Cause("host-b", "failed", 7, first_failure=RankFailure(3, "rank 3", how="exit code 7"))
+RANKS = tuple(
+    RankProcess(rank, HOSTS[rank // 2], rank // 2, rank % 2, 0, {}, ("true",), "log") for rank in range(6)
+)
+PLAN = Plan(RANKS, "torch", "loop", "/log", "/", len(RANKS), rendezvous=("host-a", 18118))
+FIRST = RankFailure(3, "rank 3", "host-b", 1, exit_code=7, how="exit code 7", killed_by_oom=False)
+FAILED = Cause("host-b", "failed", 7, first_failure=FIRST)
 
 
 def joined(server: int) -> tuple[Connection, Connection]:
@@ -46,7 +52,7 @@ def links() -> Iterator[list[PeerLink]]:
     pairs = {server: joined(server) for server in range(1, len(HOSTS))}
     of_leader = {server: pair[0] for server, pair in pairs.items()}
     met = [Membership(own, {}) for own in (of_leader, *({0: pair[1]} for pair in pairs.values()))]
-    made = [PeerLink(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
+    made = [PeerLink(server, 0, HOSTS, met[server], PLAN) for server in range(len(HOSTS))]
     yield made
     for link in made:
         link.close()
@@ -126,7 +132,9 @@ def test_a_cause_of_another_host_has_no_line_break(links: list[PeerLink]) -> Non
     assert isinstance(ending, Ending)
     assert ending.cause.first_failure is not None
     assert ending.cause.first_failure.last_lines[0] == "  fine"
-    assert "no device; help: run" in ending.cause.message
+    assert ending.cause.first_failure.name == "rank 3"
+    assert "no device; help: run" in ending.cause.detail
+    assert "no device; help: run" in ending.cause.first_failure.hints[0]
 
 
 def test_a_value_of_another_host_has_no_line_break(links: list[PeerLink]) -> None:

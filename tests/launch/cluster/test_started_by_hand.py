@@ -43,8 +43,13 @@ class Hosts:
         self.said: list[str] = []
 
     def launch(self, host: int, program: str, *options: str) -> subprocess.Popen[bytes]:
+        return self.started([sys.executable, "-m", "hccl_tools"], host, program, *options)
+
+    def started(
+        self, hccl_tools: list[str], host: int, program: str, *options: str
+    ) -> subprocess.Popen[bytes]:
         command = [
-            sys.executable, "-m", "hccl_tools", "launch", "--no-table", "--start", "torch",
+            *hccl_tools, "launch", "--no-table", "--start", "torch",
             *("--nnodes", str(self.count), "--node-rank", str(host), "--nproc-per-node", "2"),
             *("--master-addr", "127.0.0.1", "--start-port", str(self.port), "--log-dir", f"log{host}"),
             *("--grace", "2", *options, "--no-python", "sh", "-c", program),

@@ -86,6 +86,14 @@ def test_success_needs_every_rank(tmp_path: Path) -> None:
     assert "before ranks 0, 1 had exited with 0" in judged(tmp_path, (None, None), 0).detail
 
 
+def test_no_cause_makes_a_job_a_success(tmp_path: Path) -> None:
+    for statuses in ((15, 0), (15, None), (None, None)):
+        outcome = judged(tmp_path, statuses, 15, finding(1, "ended", 0), asked=True)
+        assert (outcome.reason, outcome.exit_code, outcome.remote_cause) == ("host", 137, None)
+    zero = judged(tmp_path, (15, 1 << 8), 15, finding(1, "failed", 0), asked=True)
+    assert (zero.exit_code, zero.detail) == (137, "the job was ended before ranks 0, 1 had exited with 0")
+
+
 def test_an_engine_turns_success_into_failure_unless_it_was_ended_by_the_launcher(tmp_path: Path) -> None:
     outcome = judged(tmp_path, (0, 0), 255 << 8)
     assert outcome.exit_code == 255

