@@ -12,7 +12,8 @@ import click
 
 from hccl_tools.cli import asked_hosts
 from hccl_tools.cli.options import write
-from hccl_tools.diagnostics.wording import no_rank_table, with_files
+from hccl_tools.diagnostics.hint_files import with_files
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.doctor import ping_results, registry
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.cross_host_checks import Silent

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
-from hccl_tools.diagnostics.wording import with_files
+from hccl_tools.diagnostics.hint_files import with_files
 from hccl_tools.notation.hint import Hint
 from hccl_tools.records import NamedTuple
 

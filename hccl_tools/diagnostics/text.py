@@ -7,8 +7,9 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.hint_files import with_files
 from hccl_tools.diagnostics.placing import ReportOptions, place
-from hccl_tools.diagnostics.wording import conclusion, reaction, reference, with_files
+from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.document.reading import is_stream
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import pointer
-from hccl_tools.notation.hint import Hint, unused
+from hccl_tools.diagnostics.hint_files import with_files
 from hccl_tools.notation.phrases import operand, with_article
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ _INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the ran
 _OTHER_FORM_HINT = "make the table with `hccl-tools gen`, or give it to the framework itself"
 #: What forbids a table that HCCL accepts, if the rule names no other guide.
 PRODUCT_GUIDE = "the product's guide"
-#: The file that a command reads if the text of a table is in none.
-_USUAL_FILE = "table.json"
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
 #: From worst to mildest.
@@ -161,22 +157,6 @@ def next_step(report: Report) -> str:
     if report.accepted_on:
         return f"it is {_verdict_on_assumption(report)}"
     return f"see `hccl-tools validate {operand(report.file)}`"
-
-
-def with_files(hint: str, report: Report) -> str:
-    """Return a hint whose command reads the file of a report, and writes another one beside it.
-
-    A table that is in no file, or is a part of one, must be in a file of its own first.
-    """
-    if not isinstance(hint, Hint):
-        return hint
-    file, first = report.file, ""
-    if report.origin is not None or not os.path.isfile(file):  # noqa: PTH113  (not loaded for it)
-        extracted = report.origin.extracted if report.origin is not None else ""
-        (file,) = shlex.split(extracted) or [unused(_USUAL_FILE)]
-        first = f"with the text in {operand(file)}, "
-    new = f"{os.path.splitext(file)[0]}.new.json"  # noqa: PTH122
-    return first + hint.filled_in(operand(file), operand(unused(new)))
 
 
 def quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics import render
-from hccl_tools.diagnostics.wording import with_files
+from hccl_tools.diagnostics.hint_files import with_files
 from hccl_tools.document import links
 from hccl_tools.errors import InputError
 from hccl_tools.notation import number_list

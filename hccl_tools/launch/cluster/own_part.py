@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 #: A success is what the ranks of all hosts have reported, and that a host is lost is noticed by others.
 _NEVER_OWN: frozenset[Reason] = frozenset({"ended", "host"})
-#: The message of this reason does not name the host.
-_WITHOUT_HOST: Reason = "daemon"
+#: The message of this reason names no host beside what the host says.
+_DAEMON: Reason = "daemon"
 #: The signals for which a launcher ends its job.
 _SIGNALS = ENDING | {SIGKILL}
 #: The number in End of a cause that no server has reported: the job hangs.
@@ -86,9 +86,9 @@ class OwnPart:
         )
         if not is_own:
             return self.not_its_own()
-        detail, name = said.detail, f"{self.host}: "
-        if said.reason == _WITHOUT_HOST and not detail.startswith(name):
-            detail = name + detail
+        detail = said.detail
+        if said.reason == _DAEMON and self.host not in detail.replace(":", " ").split():
+            detail = f"{self.host}: {detail}"
         number = 0
         if said.reason == "signal":
             number = said.signal if said.signal in _SIGNALS else SIGTERM
