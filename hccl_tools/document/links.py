@@ -11,7 +11,7 @@ from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
 _MOST_LINKS = 40
@@ -60,7 +60,14 @@ class Entry:
         is_behind_link: Whether the last part of the path was a link that was followed.
     """
 
-    def __init__(self, path: str, *, follow_last: bool = True, owners: frozenset[int] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        follow_last: bool = True,
+        owners: frozenset[int] | None = None,
+        admit: Callable[[int], None] | None = None,
+    ) -> None:
         """Open the directory of an entry.
 
         Args:
@@ -68,11 +75,14 @@ class Entry:
             follow_last: Whether to follow a link that is the last part of the path; else ``about`` is its
                 status.
             owners: The users whose links are followed, in place of those above, wherever they lead.
+            admit: Raises OSError for a descriptor (O_PATH) whose file system must not be asked. It is called
+                for each part of the path before anything else is done with it.
 
         Raises:
             ForeignLinkError: The path leads through a link that is not followed.
             OSError: A directory of the path does not exist or cannot be entered, or the links have no end.
         """
+        self._admit = admit
         self.about: os.stat_result | None = None
         self.is_behind_link, self._links = False, 0
         self._owners = this_user_and_root() if owners is None else owners
@@ -116,7 +126,7 @@ class Entry:
                 self._here = os.getcwd()
             except OSError:  # It is only for messages.
                 self._here = "."
-        self.folder = os.open("/" if path.startswith("/") else ".", _FOLDER)
+        self.folder = self._open("/" if path.startswith("/") else ".", _FOLDER)
 
     def _walk(self, path: str, *, follow_last: bool) -> None:
         parts = _parts(path)
@@ -126,7 +136,7 @@ class Entry:
                 self._check_targets(os.fstat(self.folder), len(parts), path)
                 continue
             try:
-                found = os.open(name, _ANY, dir_fd=self.folder)
+                found = self._open(name, _ANY, self.folder)
             except FileNotFoundError:
                 if parts:
                     raise
@@ -146,7 +156,7 @@ class Entry:
                 return
             self.is_behind_link |= not parts
             if target.startswith("/"):
-                self._replace(os.open("/", _FOLDER), "/")
+                self._replace(self._open("/", _FOLDER), "/")
             parts += _parts(target)
 
     def _enter(self, name: str) -> bool:
@@ -154,13 +164,23 @@ class Entry:
         if name == ".":
             return True
         try:
-            inner = os.open(name, _FOLDER, dir_fd=self.folder)
+            inner = self._open(name, _FOLDER, self.folder)
         except OSError as error:
             if error.errno in {errno.ENOTDIR, errno.ELOOP}:
                 return False
             raise
         self._replace(inner, os.path.normpath(os.path.join(self._here, name)))
         return True
+
+    def _open(self, name: str, flags: int, folder: int | None = None) -> int:
+        opened = os.open(name, flags, dir_fd=folder)
+        if self._admit is not None:
+            try:
+                self._admit(opened)
+            except BaseException:
+                os.close(opened)
+                raise
+        return opened
 
     def _replace(self, folder: int, here: str) -> None:
         os.close(self.folder)

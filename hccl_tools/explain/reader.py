@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.processes import run_files
+from hccl_tools.processes import run_files, sparse_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class LogReader:
 
     def _data(self, file: IO[bytes], begin: int, end: int) -> Iterator[bytes]:
         """Yield a part of a file without its holes."""
-        for at, hole in run_files.extents(file.fileno(), begin, end):
+        for at, hole in sparse_files.extents(file.fileno(), begin, end):
             if (at, hole) != (begin, end):
                 self._say("is a sparse file: its holes were left out", is_minor=True)
             file.seek(at)

@@ -9,13 +9,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.host.open_descriptors import OpenDescriptors
-from hccl_tools.processes import mounts, procfs
+from hccl_tools.host.open_descriptors import OpenDescriptors, users_and_numbers
+from hccl_tools.processes import procfs
+from hccl_tools.processes.foreign_descriptors import ForeignDescriptors
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Iterable
 
     from hccl_tools.host.site_defaults import Site
 
@@ -47,31 +48,40 @@ def holders(devices: Iterable[int], site: Site) -> tuple[list[Holder], str]:
             nodes[_node(os.stat(site.path(f"/dev/davinci{device}")))] = device
     if not nodes:
         return [], ""
-    found: list[Holder] = []
     opened = OpenDescriptors(without={os.getpid(), *procfs.kernel_threads()})
-    for pid, descriptors in opened.each():
-        names = [name for name, target in descriptors if target.rpartition("/")[2].startswith(_NAME)]
-        local: Container[str] = mounts.local_numbers(pid) if names else ()
-        held = {_opened(pid, name, local) for name in names}
-        found += [_holder(pid, device) for node, device in nodes.items() if node in held]
-    return found, opened.left_out()
+    wanted = [
+        (pid, name)
+        for pid, descriptors in opened.each()
+        for name, target in descriptors
+        if target.rpartition("/")[2].startswith(_NAME)
+    ]
+    held: dict[int, set[_Node]] = {}
+    with ForeignDescriptors(wanted) as looked_at:
+        for pid, name in wanted:
+            about = looked_at.status(pid, name)
+            if about is not None:
+                held.setdefault(pid, set()).add(_node(about))
+    found = [
+        _holder(pid, device) for pid, used in held.items() for node, device in nodes.items() if node in used
+    ]
+    return found, "; ".join(filter(None, [opened.left_out(), _without_mounts(looked_at)]))
+
+
+def _without_mounts(looked_at: ForeignDescriptors) -> str:
+    """Return whose processes were not looked at because of their mounts, "" if there is none."""
+    numbers = {user: len(pids) for user, pids in looked_at.incomplete.items()}
+    if not numbers:
+        return ""
+    return (
+        "the file systems of open files are not known, since lists of mounts are too long or unusable: "
+        f"{users_and_numbers(numbers)}; the numbers are those of processes"
+    )
 
 
 def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
     """Return the paths of the device nodes that exist and cannot be opened by this user."""
     paths = (site.path(f"/dev/davinci{device}") for device in devices)
     return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
-
-
-def _opened(pid: int, name: str, local: Container[str]) -> _Node | None:
-    """Return the node that a descriptor uses; None if it only refers to it (O_PATH), which needs no right."""
-    flags, mount = mounts.descriptor(pid, name)
-    if flags & os.O_PATH or mount not in local:
-        return None
-    try:
-        return _node(os.stat(f"/proc/{pid}/fd/{name}"))
-    except OSError:  # The process may have closed the descriptor.
-        return None
 
 
 def _node(about: os.stat_result) -> _Node:

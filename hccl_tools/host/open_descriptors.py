@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.processes import procfs
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 #: Descriptors of another user, and of all other users, that are read; a million take four seconds.
 _MOST_OF_A_USER, _MOST_OF_OTHERS = 1 << 16, 1 << 18
@@ -54,10 +54,8 @@ class OpenDescriptors:
         """Return whose descriptors were not all read, "" if all were."""
         if not self._incomplete:
             return ""
-        listed = sorted(self._incomplete.items(), key=lambda one: -one[1])
-        users = [f"{_user(uid)} ({number})" for uid, number in listed[:_MOST_NAMED]]
-        more = f" and {len(listed) - _MOST_NAMED} more users" if len(listed) > _MOST_NAMED else ""
-        return f"too many open files of {', '.join(users)}{more}; the numbers are those of processes"
+        users = users_and_numbers(self._incomplete)
+        return f"too many open files of {users}; the numbers are those of processes"
 
     def _names(self, pid: int, folder: int) -> list[str]:
         """Return the names of the descriptors of a process, as far as the limits of its user allow."""
@@ -66,7 +64,7 @@ class OpenDescriptors:
             names = [entry.name for entry in islice(entries, _CHEAP + 1)]
             if len(names) <= _CHEAP:
                 return names
-            owner = owner or _real_user(pid)
+            owner = owner or procfs.highest_user(pid)
             if owner in {0, own}:
                 return names + [entry.name for entry in entries]
             left = min(self._left.setdefault(owner, _MOST_OF_A_USER), self._left_of_all)
@@ -78,12 +76,12 @@ class OpenDescriptors:
         return names
 
 
-def _real_user(pid: int) -> int:
-    """Return the user of a process that /proc shows as root's: for a setuid program, who has started it."""
-    for line in procfs.read(f"/proc/{pid}/status").splitlines():
-        if line.startswith("Uid:"):
-            return max(map(int, line.split()[1:]))
-    return -1
+def users_and_numbers(numbers: Mapping[int, int]) -> str:
+    """Return the users with the highest numbers, each with its number: ``ann (3), bob (1)``."""
+    listed = sorted(numbers.items(), key=lambda one: -one[1])
+    users = [f"{_user(uid)} ({number})" for uid, number in listed[:_MOST_NAMED]]
+    more = f" and {len(listed) - _MOST_NAMED} more users" if len(listed) > _MOST_NAMED else ""
+    return f"{', '.join(users)}{more}"
 
 
 def _targets(folder: int, names: Iterable[str]) -> Iterator[tuple[str, str]]:

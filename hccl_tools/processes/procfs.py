@@ -107,10 +107,16 @@ def started(process: Status) -> float:
 
 def user(pid: int) -> int:
     """Return the effective user id of a process, -1 if there is no such process."""
-    for line in read(f"/proc/{pid}/status").splitlines():
-        if line.startswith("Uid:"):
-            return int(line.split()[2])
-    return -1
+    ids = _user_ids(pid)
+    return ids[1] if ids else -1
+
+
+def highest_user(pid: int) -> int:
+    """Return the highest of the user ids of a process, -1 if there is no such process.
+
+    /proc shows one that is not dumpable as root's. A setuid program of root has the user who started it.
+    """
+    return max(_user_ids(pid), default=-1)
 
 
 def is_of_one_user(pid: int) -> bool:
@@ -118,11 +124,24 @@ def is_of_one_user(pid: int) -> bool:
 
     Another user has chosen the environment of a setuid program, and ``sudo`` sets its real user id as well.
     """
-    ids: list[str] = []
-    for line in read(f"/proc/{pid}/status").splitlines():
-        if line.startswith("Uid:"):
-            ids = line.split()[1:]
-    return len(set(ids)) == 1 and not _is_setuid_program(pid)
+    return len(set(_user_ids(pid))) == 1 and not _is_setuid_program(pid)
+
+
+def _user_ids(pid: int) -> list[int]:
+    """Return the real, effective, saved and file system user ids of a process; none if it does not exist."""
+    return [int(number) for number in status_field(pid, "Uid").split()]
+
+
+def status_field(pid: int, name: str) -> str:
+    """Return a field of /proc/PID/status, "" without one.
+
+    The name of the process, which its user chooses, is in the first line. The kernel escapes line feeds in
+    it, and nothing else at which ``splitlines`` begins a line: a carriage return would forge a field.
+    """
+    for line in read(f"/proc/{pid}/status").split("\n"):
+        if line.startswith(f"{name}:"):
+            return line.partition(":")[2].strip()
+    return ""
 
 
 def _is_setuid_program(pid: int) -> bool:

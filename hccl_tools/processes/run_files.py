@@ -18,12 +18,13 @@ import stat
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-#: O_NONBLOCK: opening a named pipe does not wait for its other end.
-_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+#: O_NONBLOCK: opening a named pipe does not wait for its other end. O_PATH asks nothing of a file itself.
+SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+HELD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMPORARY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: The error numbers of refusals; the keeper sends only a number.
 _REFUSALS = {
@@ -32,6 +33,7 @@ _REFUSALS = {
     errno.EMLINK: "it has a second name (a hard link)",
     errno.EUSERS: "it belongs to another user",
     errno.ESTALE: "another directory is in the place of its directory",
+    errno.EXDEV: "another user may serve its file system",
 }
 
 
@@ -183,11 +185,11 @@ class Folder:
         Raises:
             OSError: The file does not exist, or is refused.
         """
-        *folders, last = _parts(name)
-        with _Inside(self.descriptor, folders) as inside:
-            about = os.stat(last, dir_fd=inside, follow_symlinks=False)
+        *folders, last = parts(name)
+        with self._inside(folders) as inside:
+            about = self._status(last, inside)
         if stat.S_ISLNK(about.st_mode):
-            raise _refusal(errno.ELOOP, self.path, name)
+            raise refusal(errno.ELOOP, self.path, name)
         self._check(about, name)
         return about
 
@@ -197,7 +199,7 @@ class Folder:
         Raises:
             OSError: The folder does not exist, or is a link.
         """
-        with _Inside(self.descriptor, _parts(folder) if folder else ()) as inside:
+        with self._inside(parts(folder) if folder else []) as inside:
             return sorted(os.listdir(inside))
 
     def unlink(self, name: str) -> None:
@@ -221,15 +223,15 @@ class Folder:
         os.close(self.descriptor)
 
     def _open(self, name: str, flags: int) -> int:
-        *folders, last = _parts(name)
+        *folders, last = parts(name)
         writes = flags & (os.O_WRONLY | os.O_RDWR)
-        with _Inside(self.descriptor, folders) as inside:
-            descriptor = os.open(last, flags | _SAFE, self.file_mode, dir_fd=inside)
+        with self._inside(folders) as inside:
+            descriptor = self._opened_in(inside, last, flags)
         try:
             about = os.fstat(descriptor)
             self._check(about, name)
             if writes and about.st_nlink > 1:
-                raise _refusal(errno.EMLINK, self.path, name)
+                raise refusal(errno.EMLINK, self.path, name)
             if flags & os.O_CREAT and not about.st_size and stat.S_IMODE(about.st_mode) != self.file_mode:
                 os.fchmod(descriptor, self.file_mode)
         except OSError:
@@ -237,24 +239,39 @@ class Folder:
             raise
         return descriptor
 
+    def _inside(self, folders: Sequence[str]) -> Inside:
+        return Inside(self.descriptor, folders)
+
+    def _status(self, name: str, inside: int) -> os.stat_result:
+        return os.stat(name, dir_fd=inside, follow_symlinks=False)
+
+    def _opened_in(self, inside: int, name: str, flags: int) -> int:
+        return os.open(name, flags | SAFE, self.file_mode, dir_fd=inside)
+
     def _check(self, about: os.stat_result, name: str) -> None:
         if not stat.S_ISREG(about.st_mode):
-            raise _refusal(errno.ENXIO, self.path, name)
+            raise refusal(errno.ENXIO, self.path, name)
         if about.st_uid != self.owner and not (self.takes_all and about.st_nlink == 1):
-            raise _refusal(errno.EUSERS, self.path, name)
+            raise refusal(errno.EUSERS, self.path, name)
 
 
-class _Inside:
+class Inside:
     """The descriptor of a folder below another one; no part of the way may be a link."""
 
-    def __init__(self, descriptor: int, folders: Sequence[str]) -> None:
-        self._opened = -1
-        for folder in folders:
-            before = self._opened
-            try:
-                self._opened = descriptor = os.open(folder, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-            finally:
+    def __init__(
+        self, descriptor: int, folders: Sequence[str], admit: Callable[[int], object] | None = None
+    ) -> None:
+        self._opened, flags = -1, HELD | os.O_DIRECTORY if admit else _DIRECTORY | os.O_NOFOLLOW
+        try:
+            for folder in folders:
+                before, self._opened = self._opened, os.open(folder, flags, dir_fd=descriptor)
                 self._close(before)
+                descriptor = self._opened
+                if admit:
+                    admit(descriptor)
+        except OSError:
+            self._close(self._opened)
+            raise
         self.descriptor = descriptor
 
     def __enter__(self) -> int:
@@ -269,19 +286,28 @@ class _Inside:
             os.close(descriptor)
 
 
-def _parts(name: str) -> list[str]:
-    parts = name.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts):
+def parts(name: str) -> list[str]:
+    """Return the parts of a name in a directory, none of which may lead out of it."""
+    found = name.split("/")
+    if not {"", ".", ".."}.isdisjoint(found):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
-    return parts
+    return found
 
 
-def _refusal(number: int, folder: str, name: str) -> OSError:
+def refusal(number: int, folder: str, name: str) -> OSError:
+    """Return the error for a file that is refused; ``number`` is one of those with a ``reason``."""
     return OSError(number, _REFUSALS[number], os.path.join(folder, name))
 
 
 #: The held directories by path.
 _held: dict[str, Folder] = {}
+#: Directories that are opened in another way, with flags: a process of another user has named them.
+guards: dict[str, Callable[[int], Folder]] = {}
+
+
+def _opened_folder(path: str) -> Folder:
+    guarded = guards.get(path)
+    return guarded(_DIRECTORY) if guarded else Folder(path, os.open(path, _DIRECTORY | os.O_NOFOLLOW))
 
 
 def hold(path: str) -> Folder:
@@ -291,7 +317,7 @@ def hold(path: str) -> Folder:
         OSError: It does not exist, is a link, or cannot be read.
     """
     if path not in _held:
-        _held[path] = Folder(path, os.open(path, _DIRECTORY | os.O_NOFOLLOW))
+        _held[path] = _opened_folder(path)
     return _held[path]
 
 
@@ -353,7 +379,7 @@ def adopt(identity: Sequence[Any]) -> Folder:
         folder = _same(identity, path) or _same(identity, f"/proc/{pid}/fd/{descriptor}")
         if folder is None:
             os.close(os.open(path, _DIRECTORY | os.O_PATH))  # It may not exist.
-            raise _refusal(errno.ESTALE, path, "")
+            raise refusal(errno.ESTALE, path, "")
         folder.owner, folder.file_mode, folder.is_run = owner, file_mode, is_run
         _held[path] = folder
     return _held[path]
@@ -398,10 +424,10 @@ class opened:  # noqa: N801  (used as a function)
     def __enter__(self) -> Folder:
         if folder := _held.get(self._path):
             return folder
-        self._opened = folder = Folder(self._path, os.open(self._path, _DIRECTORY | os.O_NOFOLLOW))
+        self._opened = folder = _opened_folder(self._path)
         if self._identity and not folder.is_same(self._identity):
             folder.close()
-            raise _refusal(errno.ESTALE, self._path, "")
+            raise refusal(errno.ESTALE, self._path, "")
         return folder
 
     def __exit__(self, *_error: object) -> None:
@@ -432,35 +458,13 @@ def open_read(path: str, owner: int | None = None) -> int:
     """
     if found := find(path):
         return found[0].open_read(found[1])
-    descriptor = os.open(path, os.O_RDONLY | (_SAFE if owner is not None else _SAFE & ~os.O_NOFOLLOW))
+    descriptor = os.open(path, os.O_RDONLY | (SAFE if owner is not None else SAFE & ~os.O_NOFOLLOW))
     about = os.fstat(descriptor)
     is_regular = stat.S_ISREG(about.st_mode)
     if path == os.devnull or (is_regular and owner in {None, about.st_uid}):
         return descriptor
     os.close(descriptor)
-    raise _refusal(errno.EUSERS if is_regular else errno.ENXIO, path, "")
-
-
-def extents(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a file from ``begin`` to ``end`` that have data; of a sparse file not its holes.
-
-    A hole of terabytes takes no room on the disk, and hours to read.
-    """
-    about = os.fstat(descriptor)
-    is_sparse = stat.S_ISREG(about.st_mode) and about.st_blocks * 512 < about.st_size  # 512 bytes
-    while is_sparse and begin < end:
-        try:
-            begin = os.lseek(descriptor, begin, os.SEEK_DATA)
-            hole = os.lseek(descriptor, begin, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # The rest is a hole.
-                return
-            break
-        if begin < end:
-            yield begin, min(hole, end)
-        begin = hole
-    if begin < end:
-        yield begin, end
+    raise refusal(errno.EUSERS if is_regular else errno.ENXIO, path, "")
 
 
 def open_append(path: str, *, create: bool = True) -> int:

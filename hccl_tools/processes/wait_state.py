@@ -58,7 +58,7 @@ _WAITING_FOR_CHILD = frozenset({"wait4", "waitid"})
 _MOST_THREADS, _MOST_GENERATIONS = 1024, 8
 _KINDS = {"pipe": "a pipe", "socket": "a socket"}
 #: The signal mask of /proc/PID/status has a bit per signal, from 1.
-_CAUGHT = "SigCgt:"
+_CAUGHT = "SigCgt"
 
 
 class WaitState(NamedTuple):
@@ -149,10 +149,7 @@ def _of_thread(thread: int, pid: int) -> WaitState | None:
 
 def catches(pid: int, number: int) -> bool:
     """Return whether a process has a handler for a signal."""
-    for line in procfs.read(f"/proc/{pid}/status").splitlines():
-        if line.startswith(_CAUGHT):
-            return bool(int(line.removeprefix(_CAUGHT), 16) >> (number - 1) & 1)
-    return False
+    return bool(int(procfs.status_field(pid, _CAUGHT) or "0", 16) >> (number - 1) & 1)
 
 
 def _call(pid: int) -> tuple[str, str]:

@@ -34,7 +34,7 @@ _PARTS = {
     "simulated simulated_addresses site_defaults super_pod survey table_copies visible",
     "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
     "screen whole_number",
-    "processes": "__init__ mounts procfs",
+    "processes": "__init__ foreign_descriptors mounts procfs",
     "programs": "__init__ environment lookup resolving",
     "table": "__init__ addresses format_names product_names products",
     "variables": "__init__ readings rows",

@@ -8,6 +8,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation.phrases import operand
 from hccl_tools.processes import procfs, run_files
@@ -129,6 +130,15 @@ def is_own(run_dir: str) -> bool:
             return folder.owner == os.geteuid() or folder.owner == folder.own_id()
     except OSError:
         return False
+
+
+def other_user(run_dir: str) -> str:
+    """Return the name of the other user to whom a directory belongs, "" if it is this user's."""
+    try:
+        with run_files.opened(run_dir) as folder:
+            return "" if is_own(run_dir) else links.user_name(folder.owner)
+    except OSError:
+        return "another user"
 
 
 def owner_of_processes(run_dir: str) -> int:

@@ -69,6 +69,18 @@ def is_run(path: str) -> bool:
         return False
 
 
+def has_report(path: str) -> bool:
+    """Return whether a run directory has a report, or something in its place."""
+    try:
+        with run_files.opened(path) as folder:
+            folder.stat(names.REPORT)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def plan(path: str) -> SavedPlan:
     """Return the plan in a run directory, without processes if there is none.
 

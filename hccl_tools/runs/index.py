@@ -17,7 +17,7 @@ from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped, tell
-from hccl_tools.processes import procfs, run_files
+from hccl_tools.processes import guarded_folders, procfs, run_files
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, files, lock_holder, names, run_processes
 from hccl_tools.runs.saved import SavedReport
@@ -108,6 +108,11 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     here = os.path.abspath(log_dir)
     paths = _inside(here)
     members = list(run_processes.members())
+    if run_processes.are_incomplete():
+        tell(
+            "hccl-tools: not all runs that processes of other users name are looked at: the list of mounts"
+            " (/proc/self/mountinfo) is too long, changes or is unusable"
+        )
     claimed = _claimed(members, set(paths))
     processes = Counter(one.path for one in members)
     if part:
@@ -138,7 +143,7 @@ def _matching(part: str, paths: Iterable[str], here: str) -> list[str]:
     groups: dict[tuple[int, bool], list[str]] = {}
     for path in paths:
         with suppress(OSError):
-            owner = os.lstat(path).st_uid
+            owner = guarded_folders.about(path).st_uid
             groups.setdefault((owner, os.path.dirname(path) == here), []).append(path)
     found: list[str] = []
     for group in groups.values():
@@ -192,7 +197,7 @@ def _limited(
     seen: Counter[int] = Counter()
     for path in paths:
         try:
-            about = os.lstat(path)
+            about = guarded_folders.about(path)
         except OSError:
             continue
         if stat.S_ISDIR(about.st_mode):
@@ -208,7 +213,7 @@ def _limited(
 
 def _tried(path: str) -> tuple[Run | None, str]:
     """Return the run in a directory, or why it cannot be read; neither if the directory is not a run."""
-    if _is_closed(path):
+    if guarded_folders.is_closed(path):
         return None, _OF_OTHERS
     try:
         return read(path) if files.is_run(path) else None, ""
@@ -235,10 +240,6 @@ def _tell_skipped(skipped: list[tuple[str, str]], left_out: dict[int, int]) -> N
         )
     if len(left_out) > _MOST_NAMED:
         tell(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out")
-
-
-def _is_closed(path: str) -> bool:
-    return os.path.isdir(path) and not os.access(path, os.R_OK | os.X_OK)
 
 
 def resolve(name: str, log_dir: str) -> Run:
@@ -306,7 +307,7 @@ def _at_path(name: str, log_dir: str) -> Run | None:
             # All files that the command reads are those of one directory.
             _check_links(path, real, _held(real))
             return read(real)
-        if _is_closed(path):
+        if guarded_folders.is_closed(path):
             raise UsageError(
                 f"{links.real_path(path)} belongs to {links.user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
@@ -386,7 +387,7 @@ def read(path: str) -> Run:
         report.reason if report else "",
         holder.kind,
         max(1, plan.hosts),
-        user="" if directory.is_own(path) else links.user_of(path),
+        user=directory.other_user(path),
     )
 
 
@@ -428,7 +429,7 @@ def _has_left(path: str) -> bool:
         return False
     process = procfs.status(holder.pid)
     is_alive = process is not None and process.start == holder.start
-    return not is_alive and (holder.ended is not None or os.path.lexists(os.path.join(path, names.REPORT)))
+    return not is_alive and (holder.ended is not None or files.has_report(path))
 
 
 def sentence(log_dir: str, name: str | None = None) -> str:

@@ -5,14 +5,17 @@ Every user who can read the launcher's file can lock it, and the author of an ar
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.processes import procfs, run_files
+from hccl_tools.processes import mounts, procfs, run_files
+from hccl_tools.processes.foreign_descriptors import ForeignDescriptors
 from hccl_tools.runs import directory, files, names, own_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
 #: Characters of the kernel's list of locks that are read.
 _MOST_LOCKS = 1 << 24
@@ -34,10 +37,10 @@ def may_be_launcher(path: str) -> bool:
     if not directory.is_own(path):
         return True
     try:
-        pid = files.holder(path).pid
-    except files.MalformedRunError:
+        is_written = _writes(files.holder(path).pid, path)
+    except (files.MalformedRunError, OSError):
         return False
-    return bool(_writes(pid, about)) or own_runs.is_known(path, os.environ)
+    return bool(is_written) or own_runs.is_known(path, os.environ)
 
 
 def is_launcher(path: str, pid: int) -> bool:
@@ -47,7 +50,7 @@ def is_launcher(path: str, pid: int) -> bool:
     counts only for a run in the record of launches, and only if it has the start time of the process.
     """
     try:
-        noted, process, writes = files.holder(path), procfs.status(pid), _writes(pid, _of_launcher(path))
+        noted, process, writes = files.holder(path), procfs.status(pid), _writes(pid, path)
         owner = directory.owner_of_processes(path)
     except OSError:
         return False
@@ -64,8 +67,14 @@ def _of_launcher(path: str) -> os.stat_result:
     Raises:
         OSError: It cannot be opened.
     """
-    with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
+    with _launcher_file(path) as file:
         return os.fstat(file.fileno())
+
+
+@contextlib.contextmanager
+def _launcher_file(path: str) -> Iterator[BinaryIO]:
+    with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
+        yield file
 
 
 def _holders(about: os.stat_result) -> Iterator[int]:
@@ -82,26 +91,38 @@ def _holders(about: os.stat_result) -> Iterator[int]:
                 yield int(pid)
 
 
-def _writes(pid: int, about: os.stat_result) -> bool | None:
-    """Return whether a process has opened a file to write it; None if it does not show its files."""
+def _writes(pid: int, path: str) -> bool | None:
+    """Return whether a process writes the file of a run's launcher; None if it does not show its files.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
     try:
         descriptors = os.listdir(f"/proc/{pid}/fd")
     except PermissionError:
         return None
     except OSError:
         return False
-    for name in descriptors:
-        try:
-            found = os.stat(f"/proc/{pid}/fd/{name}")
-        except OSError:
-            continue
-        if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino) and _is_written(pid, name):
-            return True
-    return False
+    wanted = [(pid, name) for name in descriptors]
+    with _launcher_file(path) as file:
+        about = os.fstat(file.fileno())
+        if procfs.highest_user(pid) == os.geteuid():
+            return any(_is_same(about, _status(*name)) and _is_written(*name) for name in wanted)
+        with ForeignDescriptors(wanted, also=file.fileno()) as others:
+            return any(_is_same(about, others.status(*name)) and _is_written(*name) for name in wanted)
+
+
+def _status(pid: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(f"/proc/{pid}/fd/{name}")
+    except OSError:
+        return None
+
+
+def _is_same(about: os.stat_result, found: os.stat_result | None) -> bool:
+    return found is not None and os.path.samestat(about, found)
 
 
 def _is_written(pid: int, name: str) -> bool:
-    for line in procfs.read(f"/proc/{pid}/fdinfo/{name}").splitlines():
-        if line.startswith("flags:"):
-            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
-    return False
+    flags = mounts.descriptor(pid, name).flags
+    return flags & os.O_ACCMODE != os.O_RDONLY

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.processes import mounts, procfs
+from hccl_tools.document import links
+from hccl_tools.processes import guarded_folders, mounts, procfs
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
@@ -23,6 +25,9 @@ _MOST_OF_A_USER, _FEWER_BYTES = 64 << 20, 1 << 16
 
 #: Digits of a rank.
 _MOST_DIGITS = 9
+_HELD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: What is known of the mounts of this process, for a look at the processes of all users.
+_own_mounts = mounts.OwnMounts()
 
 
 class Member(NamedTuple):
@@ -40,7 +45,8 @@ def members() -> Iterator[Member]:
     setuid program: another user has chosen what it claims.
     """
     left: dict[int, int] = {os.geteuid(): sys.maxsize}
-    own_mounts, claims = mounts.of_process(), dict[tuple[int, str], bool]()
+    claims = dict[tuple[int, str], bool]()
+    _own_mounts.close()  # They may have changed.
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         owner = procfs.user(pid)
         if not procfs.is_of_one_user(pid):
@@ -53,20 +59,41 @@ def members() -> Iterator[Member]:
                 continue
             claim = owner, path
             if claim not in claims:  # The processes of a run have one path.
-                claims[claim] = _may_claim(owner, path, own_mounts)
+                claims[claim] = _may_claim(owner, path)
             if claims[claim]:
                 yield Member(pid, owner, path)
 
 
-def _may_claim(user: int, path: str, own_mounts: list[mounts.Mount]) -> bool:
+def _may_claim(user: int, path: str) -> bool:
     if user == os.geteuid():
         return True
-    if not mounts.answers(path, own_mounts):
-        return False
+    guarded_folders.guard(path, partial(_opened, path, frozenset({0, os.geteuid(), user})))
     try:
-        return user == os.lstat(path).st_uid
+        return user == guarded_folders.about(path).st_uid
     except OSError:
         return False
+
+
+def _opened(path: str, owners: frozenset[int], flags: int) -> int:
+    """Open a directory that another user has named; no file system is asked that another user serves.
+
+    Each part is held before it is used: it does not matter what that user exchanges in the meantime.
+
+    Raises:
+        OSError: It cannot be opened, is a link, or a part of the path is in such a file system.
+    """
+    with links.Entry(path, follow_last=False, owners=owners, admit=_own_mounts.check) as entry:
+        held = os.open(entry.name, _HELD, dir_fd=entry.folder)
+    try:
+        _own_mounts.check(held)
+        return os.open(".", flags | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
+    finally:
+        os.close(held)
+
+
+def are_incomplete() -> bool:
+    """Return whether ``members`` has skipped processes of others because the list of mounts is not usable."""
+    return _own_mounts.is_incomplete
 
 
 def run_of(pid: int) -> str | None:

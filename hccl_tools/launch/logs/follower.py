@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.processes import run_files
+from hccl_tools.processes import run_files, sparse_files
 from hccl_tools.processes.limits import FileLimit, file_limit
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Follower:
     def _skip_hole(self) -> int:
         """Go on after the hole of a sparse file, which can be huge; return where the data ends."""
         end = os.fstat(self._descriptor).st_size
-        self._offset, end = next(run_files.extents(self._descriptor, self._offset, end), (end, end))
+        self._offset, end = next(sparse_files.extents(self._descriptor, self._offset, end), (end, end))
         return end
 
     def _peek(self, size: int) -> bytes:

@@ -16,7 +16,7 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped, tell
-from hccl_tools.processes import run_files
+from hccl_tools.processes import run_files, sparse_files
 from hccl_tools.runs import directory, files, hosts, index, names, own_runs
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def _offset_of_last(path: str, lines: int) -> int:
 
 def _blocks_before(file: IO[bytes], size: int) -> Iterator[tuple[int, int]]:
     """Yield the beginning and the end of the blocks of a file, the last first, without its holes."""
-    for begin, end in reversed(list(run_files.extents(file.fileno(), 0, size))):
+    for begin, end in reversed(list(sparse_files.extents(file.fileno(), 0, size))):
         while end > begin:
             yield max(begin, end - _BLOCK), end
             end -= _BLOCK  # noqa: PLW2901  (the block is done)

@@ -182,7 +182,7 @@ def kills() -> Kills:
 
 
 def _in_cgroup() -> int | None:
-    for line in procfs.read("/proc/self/cgroup").splitlines():
+    for line in filter(None, procfs.read("/proc/self/cgroup").split("\n")):
         hierarchy, controllers, path = line.split(":", 2)
         if hierarchy == "0":
             candidates = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]

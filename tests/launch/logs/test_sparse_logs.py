@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.processes import run_files
+from hccl_tools.processes import sparse_files
 from tests.support.jobs import LONG
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def test_the_parts_with_data(tmp_path: Path) -> None:
     path = tmp_path / "file"
     sparse(path, end=b"end")
     with path.open("rb") as file:
-        found = list(run_files.extents(file.fileno(), 0, HUGE))
-        inside = list(run_files.extents(file.fileno(), 5, 9))
+        found = list(sparse_files.extents(file.fileno(), 0, HUGE))
+        inside = list(sparse_files.extents(file.fileno(), 5, 9))
 
     assert found[0][0] == 0
     assert found[-1][1] == HUGE
