@@ -1,4 +1,4 @@
-"""Values that were exchanged or copied, or lost their beginning: what the remedy says, and what follows from it."""
+"""Values that were exchanged or copied, or lost their beginning: what the remedy says of them."""
 
 from __future__ import annotations
 
@@ -86,4 +86,5 @@ def test_lists_in_a_list_take_linear_time(key: str) -> None:
         holder[key] = [[{"device_id": "", "rank_id": ""}]] * number
         return steps(lambda: is_sound(value))
 
+    of(10)  # The first one loads modules.
     assert of(800) < 3 * of(400)
