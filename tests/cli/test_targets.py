@@ -161,8 +161,9 @@ def test_an_order_that_no_table_of_super_pods_has_can_be_ignored(command_line: C
 def test_a_simulated_table_for_mindspore_has_its_order(
     machines: tuple[str, ...], command_line: CommandLine
 ) -> None:
-    assert simulated(command_line, *machines, "--target", "mindspore").code == 0
+    made = simulated(command_line, *machines, "--target", "mindspore")
 
+    assert (made.code, "--order ip" in made.err) == (0, False)
     assert command_line("validate", "t.json", "--target", "mindspore", "--strict").code == 0
 
 
