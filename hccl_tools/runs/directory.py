@@ -123,6 +123,23 @@ def check_owner(run_dir: str, mode: int) -> None:
         )
 
 
+def leads_elsewhere(path: str) -> bool:
+    """Return whether a path is a link ``latest`` of another user that leads out of its directory.
+
+    ``launch`` writes the name of a run beside it. Another target is not looked at: it can be in a file system
+    that the user serves, and that does not answer.
+    """
+    if os.path.basename(path) != names.LATEST:
+        return False
+    try:
+        if os.lstat(path).st_uid in links.this_user_and_root():
+            return False
+        target = os.readlink(path)
+    except OSError:  # It is no link, or there is none.
+        return False
+    return target != os.path.basename(target) or target in {".", ".."}
+
+
 def is_own(run_dir: str) -> bool:
     """Return whether a directory belongs to this user, even if an NFS server maps root to another user."""
     try:

@@ -302,6 +302,8 @@ def _at_path(name: str, log_dir: str) -> Run | None:
     """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name in names.NEWEST else (name,):
+        if directory.leads_elsewhere(path):
+            continue
         real = links.real_path(path)
         if files.is_run(real):
             # All files that the command reads are those of one directory.

@@ -16,7 +16,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
-from hccl_tools.runs import directory, private_files, table_lock
+from hccl_tools.runs import directory, index, private_files, table_lock
 from tests.support import two_by_two
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS
@@ -218,6 +218,29 @@ def test_latest_of_a_shared_directory_is_the_users_own_newest_run(stranger: Stra
     assert logs.stdout == named[0].stdout == "mine\n"
     assert all("EI0006" not in one.stdout for one in (named[1], folder))
     assert (other.stdout, " of nobody (" in other.stderr) == ("error code[EI0006]\n", True)
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("target", ["/proc/1/root/tmp/run", "../elsewhere/run", "."])
+def test_latest_of_another_user_is_not_followed_out_of_its_directory(stranger: Stranger, target: str) -> None:
+    stranger.folder.chmod(0o1777)
+    log = stranger.folder / "log"
+    log.mkdir()
+    log.chmod(0o1777)
+    stranger.python("import os, sys; os.symlink(sys.argv[1], sys.argv[2])", target, str(log / "latest"))
+
+    assert directory.leads_elsewhere(str(log / "latest"))
+    with pytest.raises(index.NoSuchRunError):
+        index.newest(str(log))
+
+
+@pytest.mark.bed
+def test_latest_of_another_user_leads_to_a_run_beside_it(stranger: Stranger) -> None:
+    stranger.folder.chmod(0o1777)
+    link = stranger.folder / "latest"
+    stranger.python("import os, sys; os.symlink(sys.argv[1], sys.argv[2])", "20261129-x", str(link))
+
+    assert not directory.leads_elsewhere(str(link))
 
 
 @pytest.mark.bed

@@ -225,7 +225,7 @@ class AgentLink:
 
     def _parent_loss(self) -> Cause:
         parent = self._parent
-        what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or exited before its ranks"
+        what = f"{parent.name} (pid {parent.pid}) was killed, or exited before its ranks"
         return Cause.lost(self._host, "daemon", what)
 
     def _may_lack_parent(self, attempt: Attempt) -> bool:

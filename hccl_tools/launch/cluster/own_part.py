@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: A success is what the ranks of all hosts have reported, and that a host is lost is noticed by others.
 _NEVER_OWN: frozenset[Reason] = frozenset({"ended", "host"})
-#: The message of this reason names no host beside what the host says.
+#: The message of this reason does not name the host.
 _DAEMON: Reason = "daemon"
 #: The signals for which a launcher ends its job.
 _SIGNALS = ENDING | {SIGKILL}
@@ -87,7 +87,7 @@ class OwnPart:
         if not is_own:
             return self.not_its_own()
         detail = said.detail
-        if said.reason == _DAEMON and self.host not in detail.replace(":", " ").split():
+        if said.reason == _DAEMON and not detail.startswith(f"{self.host}: "):
             detail = f"{self.host}: {detail}"
         number = 0
         if said.reason == "signal":

@@ -134,7 +134,7 @@ def test_killed_daemon(job: Running) -> None:
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
     assert name in {"prted", "orted", "hydra_pmi_proxy", "sshd"}
-    assert f"exit code 137: {name} (pid {daemon}) on {job.bed.second.address} was killed" in said
+    assert f"exit code 137: {job.bed.second.address}: {name} (pid {daemon}) was killed" in said
 
 
 @pytest.mark.rotates("job")
@@ -155,7 +155,7 @@ def test_killed_mpirun(job: Running) -> None:
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
     here = job.bed.first.address  # Rank 0 has the other host.
-    by_its_supervisor = rf"exit code 137: \S+ \(pid {engine}\) on {here} was killed"
+    by_its_supervisor = rf"exit code 137: {here}: \S+ \(pid {engine}\) was killed"
     by_the_launcher = rf"(mpi\S+|ssh) failed first: killed by SIGKILL .*\(host {here}, pid "
     assert re.search(f"{by_the_launcher}|{by_its_supervisor}", said), said
 

@@ -43,7 +43,7 @@ def test_its_exit_is_the_cause() -> None:
 
     assert cause is not None
     assert (cause.host, cause.reason) == ("node-2", "daemon")
-    assert cause.detail == f"prted (pid {PARENT}) on node-2 was killed, or exited before its ranks"
+    assert cause.detail == f"prted (pid {PARENT}) was killed, or exited before its ranks"
 
 
 @pytest.mark.parametrize(
