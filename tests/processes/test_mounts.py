@@ -180,5 +180,5 @@ def test_a_list_of_runs_says_that_the_mounts_are_not_known(
         found = index.find(str(tmp_path))
         other.kill()
 
-    assert found == []
+    assert str(tmp_path) not in {one.path for one in found}
     assert "the list of mounts (/proc/self/mountinfo) is too long" in capsys.readouterr().err
