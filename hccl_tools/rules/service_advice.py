@@ -182,7 +182,12 @@ def _same_devices(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]])
     free = _unused(table, host, len(ids))
     own = f"the device_id and the device_ip of other devices of {shown_host(host)}{free}"
     command = f"`hccn_tool -i N {query(table.column('device_ip'))}` on {shown_host(host)} shows the address of device N"
-    if other is None:
+    if other is None and not free and _is_whole(table, rows):
+        hint = (
+            f"the entry was probably copied, and only its server_ip was changed: write in {names[1]} the server_id of its own host and the "
+            f"addresses of its devices; only if {names[1]} is on {shown_host(host)}, too, write {own}: {command}"
+        )
+    elif other is None:
         hint = f"write in {names[1]} {own}: {command}; if {names[1]} is on another host, write its server_id and its addresses"
     else:
         at = table.device_numbers[other[0]]
@@ -206,6 +211,13 @@ def _unused(table: ServiceTable, host: str, number: int) -> str:
     size = next((size for size in WHOLE_MACHINES if all(one is not None and one < size for one in ids)), 0)
     free = [one for one in range(size) if one not in ids]
     return f" (no group has {fold(free)})" if len(free) >= number else ""
+
+
+def _is_whole(table: ServiceTable, rows: list[tuple[int, int]]) -> bool:
+    """Return whether all devices of two servers with different server_ips are the same ones."""
+    first, second = (table.servers[table.server_of_row(row)] for row in rows[0])
+    is_other_pod = first.text("server_ip") != second.text("server_ip")
+    return is_other_pod and len(first.rows) == len(second.rows) == len(rows) > 1
 
 
 def _same_addresses(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]]) -> Finding:

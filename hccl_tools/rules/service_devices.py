@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.service_table import Instance, ServiceTable
 
+_TWO = 2
 #: RankTableLoader.cpp:30-33, both inclusive.
 _HIGHEST = {"device_id": 2048, "device_logical_id": 2048, "rank_id": 2048, "super_device_id": 1 << 30}
 
@@ -90,7 +91,25 @@ def duplicate_rank(subject: Input) -> Iterator[Finding]:
     for instance in table.unordered_instances:
         rows = table.rows(instance.servers)
         keys = table.rank_numbers[rows.start : rows.stop]
-        yield from _twice(table, instance, keys, "rank_id", "number the devices of the instance from 0")
+        said = _numbered_again(table, instance)
+        for finding in _twice(table, instance, keys, "rank_id", "number the devices of the instance from 0"):
+            yield finding if said is None else finding._replace(message=said[0], hint=said[1], alike=said)
+
+
+def _numbered_again(table: ServiceTable, instance: Instance) -> tuple[str, str] | None:
+    """Return message and hint on ranks that begin with 0 on each server of an instance; None for others."""
+    ranks, servers = table.rank_numbers, [table.servers[one] for one in instance.servers]
+    if len(servers) == 1 or any(
+        ranks[one.rows.start : one.rows.stop] != list(range(len(one.rows))) for one in servers
+    ):
+        return None
+    first, second = (len(one.rows) for one in servers[:2])
+    name = table.servers[instance.servers[1]].text("server_ip")
+    more = ", and so on for each further server" if len(servers) > _TWO else ""
+    return (
+        f"the ranks of {instance.name} begin with 0 again on each server",
+        f'number them on: {first} to {first + second - 1} on server "{name}"{more}',
+    )
 
 
 @rule("HCC724", "duplicate-service-device-ip", "fails-later", source="rank_table.py:83; HCC406")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -88,3 +88,41 @@ def test_lists_in_a_list_take_linear_time(key: str) -> None:
 
     of(10)  # The first one loads modules.
     assert of(800) < 3 * of(400)
+
+
+def test_ranks_of_a_service_table_that_begin_again_are_numbered_on() -> None:
+    value = table("server_group_list", servers=2, devices=2)
+    second = value["server_group_list"][2]["server_list"][1]
+    for number, device in enumerate(second["device"]):
+        device["rank_id"] = str(number)
+    second["device"][0]["device_logical_id"] = "0"
+
+    message, hint = one(
+        {**value, "server_group_list": [*value["server_group_list"], other_group(value)]}, "HCC723"
+    )
+
+    assert message == "the ranks of group 2 begin with 0 again on each server"
+    assert hint == f'number them on: 2 to 3 on server "{second["server_ip"]}"'
+
+
+def other_group(value: Any) -> Any:
+    """Return a sound group of instances beside group 2: its servers are then no instances of their own."""
+    text = json.dumps(value["server_group_list"][2]["server_list"][0])
+    for old, new in (("10.0.0.", "10.0.9."), ("192.168.3.", "192.168.9."), ("10.20.", "10.29.")):
+        text = text.replace(old, new)
+    server = json.loads(text)
+    return {"group_id": "4", "deploy_server": "0", "server_count": "1", "server_list": [server]}
+
+
+def test_a_copied_server_of_a_service_table_gets_its_own_host_first() -> None:
+    value = table("server_group_list", servers=1, devices=8)
+    copy = other_group(value)
+    server, own = copy["server_list"][0], value["server_group_list"][2]["server_list"][0]
+    server["server_id"], server["device"] = own["server_id"], own["device"]
+    value["server_group_list"].append(copy)
+
+    _, hint = one(value, "HCC656")
+
+    assert hint.startswith(
+        "the entry was probably copied, and only its server_ip was changed: write in group 4"
+    )
