@@ -247,7 +247,7 @@ def duplicate_server(subject: Input) -> Iterator[Finding]:
 
     Example: /server_group_list/3/server_list/0/server_ip = "192.168.3.1"
     Instead: /server_group_list/3/server_list/0/server_ip = "192.168.3.2"
-    Hint: give the servers different addresses, or different values of all ports that are equal in both (predict_port, mgmt_port, metric_port, inter_comm_port): only one program can bind a port of an address
+    Hint: their server_ids differ, so one of the two has the address of the other, perhaps by a copy: write the address of its own pod (`kubectl get pod -o wide` shows it)
     """
     table = service_table(subject)
     nodes = list(zip(table.server_column("server_ip"), table.server_column("mgmt_port"), strict=True))

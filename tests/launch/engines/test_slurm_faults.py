@@ -145,7 +145,7 @@ def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None
 
         assert eventually(lambda: not cluster.ranks())
     assert job.returncode == 128 + signal.SIGKILL, said
-    assert f"exit code 137: slurmstepd (pid {slurmstepd}) on 10.79.0.2 was killed" in said
+    assert f"exit code 137: 10.79.0.2: slurmstepd (pid {slurmstepd}) was killed" in said
 
 
 def test_ranks_that_have_ended_well_do_not_wait_for_srun(cluster: Cluster) -> None:

@@ -183,9 +183,9 @@ def test_a_spare_that_refuses_at_its_turn_is_passed_over(
     assert (code, report["restarts"]) == (0, 2), said
     replaced = [(one["host"], one["spare"]) for one in report["replaced"]]
     assert replaced == [(NOBODY, refusing), (refusing, good)]
-    assert f"  cause: {three_hosts.hosts[1].name} does not start its part: the program " in said
+    assert f"  cause: {refusing} does not start its part: the program " in said
     assert [one["reason"] for one in report["attempts"]][1:] == ["refused", "ended"]
-    assert report["attempts"][1]["began_on"] == three_hosts.hosts[1].name
+    assert report["attempts"][1]["began_on"] == refusing
 
 
 @pytest.fixture
@@ -263,6 +263,6 @@ def test_a_job_whose_only_spare_refuses_ends(three_hosts: ThreeHosts, scripts: l
 
     assert (code, report["reason"]) == (125, "refused"), said
     assert f"no restart: {spare} must be replaced, and no spare is left\n" in said
-    refusal = f"{three_hosts.hosts[2].name} does not start its part: the program "
+    refusal = f"{three_hosts.hosts[2].address} does not start its part: the program "
     assert refusal in said.partition("takes the place of")[2]
     assert [one["reason"] for one in report["attempts"]] == ["host", "refused"]
