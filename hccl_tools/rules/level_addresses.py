@@ -38,9 +38,9 @@ _FORMS = {
     "IPV6": "write an IPv6 address, such as fd00::1, as `hccl-tools gen` on the host of the rank prints it",
 }
 _MOST_PORTS = 16
-#: An EID without its leading zeros, and the digits of a whole one.
 #: The digits after leading zeros that two EIDs of a table have in common.
 _COMPARED = 6
+#: An EID without its leading zeros, and the digits of a whole one.
 _SHORT_EID, _EID_DIGITS = re.compile(r"(?a)[1-9a-fA-F][0-9a-fA-F]{11,30}"), 32
 _HIGHEST_LISTEN_PORT = 65536
 
@@ -148,10 +148,6 @@ def _without_zeros(subject: Subject, kind: str, text: str, path: Path) -> Findin
         path,
         f'write "{right}"',
         right=right,
-        alike=(
-            "EIDs have lost their leading zeros, as in a spreadsheet: an EID has 32 digits",
-            f'write zeros before each, so that it has 32 digits: "{right}" in place of "{text}", and the others in the same way',
-        ),
     )
 
 

@@ -75,6 +75,11 @@ def test_an_eid_without_its_zeros_is_padded(tmp_path: Path) -> None:
 
     assert "has lost its leading zeros" in message
     assert hint == f'write "{right}"'
+    for entry in value["rank_list"][1]["level_list"][0]["rank_addr_list"][1:]:
+        entry["addr"] = entry["addr"].lstrip("0")
+    message, hint = one(value, "HCC456")  # All of them are one block.
+    assert message.startswith("addrs have lost their leading zeros")
+    assert hint.endswith(f'write "{right}" in place of "{address["addr"]}", and the others in the same way')
 
 
 @pytest.mark.slow
