@@ -208,8 +208,8 @@ def _make_of_many(options: dict[str, Any], given: list[str]) -> tuple[list[HostF
     of_rows = [name for one, name in zip(facts, origins, strict=True) for _ in one.devices]
     of_servers = [", ".join(dict.fromkeys(of_rows[row] for row in server.rows)) for server in table.servers]
     # MindSpore requires the order of the server_ids as texts, which HCC891 checks.
-    is_any = options["order"] == "given" and options["target"] != "mindspore"
-    table_output.report_servers(table, of_servers, in_order_given=is_any)
+    is_of_user = options["order"] == "given" and options["target"] != "mindspore"
+    table_output.report_servers(table, of_servers, in_order_given=is_of_user)
     return facts, table
 
 

@@ -111,15 +111,20 @@ def _message(text: str, inner: _Inner) -> str:
         return f'"{inner.key}" is a list in quotes, as if it were text'
     if _is_whole(text, inner):
         return "the whole file is in quotes, as if it were text"
-    if inner.text[1:].lstrip("[{ \t\r\n").startswith('""'):
+    if _is_doubled(inner):
         return f'the quotes inside the text{of} are doubled, as in CSV; in JSON each is \\"'
     if inner.quote == "'":
         return f'the text{of} is in single quotes; JSON uses double quotes, and \\" for those inside the text'
     return f"the quotes inside the text{of} are not escaped"
 
 
+def _is_doubled(inner: _Inner) -> bool:
+    """Return whether the quotes inside the text are doubled, as in CSV."""
+    return inner.text[1:].lstrip("[{ \t\r\n").startswith('""')
+
+
 def _is_list(inner: _Inner) -> bool:
-    """Return whether the value is a list of a table, which is no text."""
+    """Return whether the value is a list of a table, and not a text."""
     is_of_table = inner.key in _LISTS or inner.key.endswith("_list")
     return is_of_table and inner.text.startswith("[")
 
@@ -135,8 +140,7 @@ def _hint(text: str, inner: _Inner) -> str:
         return f"remove the {sign} before its [ and the {sign} after its ]"
     if _is_whole(text, inner):
         return f"remove the {sign} before the table and the {sign} after it"
-    is_doubled = inner.text[1:].lstrip("[{ \t\r\n").startswith('""')
-    steps = ['\\" for each "" inside it' if is_doubled else '\\" for each double quote inside it']
+    steps = ['\\" for each "" inside it' if _is_doubled(inner) else '\\" for each double quote inside it']
     if inner.quote == "'":
         steps.insert(0, "\" in place of the ' around it")
     if "\n" in inner.text:
@@ -168,9 +172,8 @@ def _yaml_hint() -> str:
 
 def _one_quote(text: str, stop: int) -> TextInText | None:
     """Return the first quote that is not escaped in a text whose other quotes are."""
-    last = (
-        len(text[:stop].rstrip(" \t\r\n,}]")) - 1
-    )  # Signs of the inner JSON can be read as those around it.
+    # Signs of the inner JSON can be read as those around it.
+    last = len(text[:stop].rstrip(" \t\r\n,}]")) - 1
     if text[last : last + 1] != '"':
         return None
     for found in _ESCAPED.finditer(text, text.rfind("\n", 0, last) + 1, last + 1):

@@ -53,7 +53,7 @@ _CHINESE_WORD = (
     r"[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
-#: The characters whose columns are kept: there are more only in a text that is none.
+#: The most characters whose columns are kept: only hostile texts have more.
 _MOST_KEPT = 50_000
 #: Lines that quote something: a log, a source line, a traceback.
 _QUOTE = r"\s*(?:[0-9]+\s*)?\| ?"

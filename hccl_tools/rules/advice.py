@@ -20,7 +20,6 @@ from hccl_tools.rules.address_columns import (
 from hccl_tools.rules.address_order import order_of_addresses, usual_name
 from hccl_tools.rules.address_texts import joined_names
 from hccl_tools.rules.commands import address_query, how, of_each
-from hccl_tools.rules.host_names import of_name
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -50,7 +49,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
         ):
             if plain in names and subject.table.format in SERVER_LIST:
                 continue  # HCC616 reports it.
-            yield from of_name(subject, index, "has blanks at its ends", "delete the blanks")
+            yield from _of_name(subject, index, "has blanks at its ends", "delete the blanks")
     pods = {pod.super_pod_id for pod in subject.table.super_pods or ()}
     for number, pod in enumerate(subject.table.super_pods or ()):
         if pod.super_pod_id != (plain := pod.super_pod_id.strip()):
@@ -63,6 +62,21 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
                 if is_other
                 else "delete the blanks",
             )
+
+
+def _of_name(subject: Subject, index: int, said: str, hint: str) -> Iterator[Finding]:
+    """Yield the finding on the name of a server at each of its places; ``said`` follows the key with the name.
+
+    A 2.0 table has no entries for servers: each rank of a host has its name, as the network instance of the
+    first level.
+    """
+    table = subject.table
+    key, paths = "server_id", [subject.server_path(index, "server_id")]
+    if table.format == "2.0":
+        key = "net_instance_id"
+        paths = [(*subject.device_path(row, "level_list"), 0, key) for row in table.servers[index].rows]
+    for path in paths:
+        yield Finding(f'{key} "{table.servers[index].server_id}" {said}', path, hint)
 
 
 def _is_told(subject: Subject, name: str) -> bool:
@@ -85,7 +99,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if is_loopback(server.server_id):
             said = "is a loopback address: every host resolves it to itself"
-            yield from of_name(subject, index, said, "write the server's own address")
+            yield from _of_name(subject, index, said, "write the server's own address")
 
 
 @rule(

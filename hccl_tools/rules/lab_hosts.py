@@ -49,12 +49,13 @@ def exchanged(instances: list[Any]) -> range | None:
 
 def exchanged_back(instances: list[Any], places: range) -> list[Any]:
     """Return instances with server_id and device_ip exchanged at some places."""
-    return [
-        {**one, "server_id": device["device_ip"], "devices": [{**device, "device_ip": one["server_id"]}]}
-        if place in places and (device := one["devices"][0])
-        else one
-        for place, one in enumerate(instances)
-    ]
+    return [_turned(one) if place in places else one for place, one in enumerate(instances)]
+
+
+def _turned(instance: dict[str, Any]) -> dict[str, Any]:
+    device = instance["devices"][0]
+    turned = {**device, "device_ip": instance["server_id"]}
+    return {**instance, "server_id": device["device_ip"], "devices": [turned]}
 
 
 def instances_of(listed: list[Any]) -> list[Instance]:

@@ -121,8 +121,8 @@ def rank_gap(subject: Input) -> Iterator[Finding]:
             message = f"the ranks of {instance.name} are {fold(sorted(known))}, not 0-{len(ranks) - 1}"
             hint = "number the devices of the instance from 0"
             starts = {table.servers[server].rows.start - rows.start for server in instance.servers}
-            holes = [(at, lost) for at, lost in holes_in(ranks) if at in starts]
-            if holes and len(holes) == len(holes_in(ranks)):
+            holes = holes_in(ranks)
+            if holes and all(at in starts for at, _ in holes):
                 place, lost = holes[0]
                 hint = f"if the server with {rank_list(lost)} was lost, add it again before this one; else {hint}"
             yield Finding(message, table.device_path(rows.start + place, "rank_id"), hint)

@@ -135,7 +135,7 @@ def leads_elsewhere(path: str) -> bool:
         if os.lstat(path).st_uid in links.this_user_and_root():
             return False
         target = os.readlink(path)
-    except OSError:  # It is no link, or there is none.
+    except OSError:  # It is not a link, or does not exist.
         return False
     return target != os.path.basename(target) or target in {".", ".."}
 

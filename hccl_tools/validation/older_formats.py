@@ -1,4 +1,4 @@
-"""Check the formats that nobody writes now, and HCCL reads: version 1.1, and the "lab" form of a group_list.
+"""Check two older formats that HCCL still reads: version 1.1, and the "lab" form of a group_list.
 
 Each has its own rules; a table without faults is then checked as the table that HCCL derives from it.
 """

@@ -45,8 +45,8 @@ _WHOLE = tuple(range(8))
 _ON_ONE = (*((device,) for device in _WHOLE), (0, 1), (0, 1, 2, 3), (4, 5, 6, 7), _WHOLE)
 #: The devices of a job on each machine of a super pod.
 _IN_SUPER_POD = (_WHOLE, tuple(range(16)))
-#: The low bits of a super_device_id are the device_id.
-_SERVER_BITS = 16
+#: The low bits of a super_device_id are the device_id: the others count servers and cards in this unit.
+_AFTER_DEVICE = 1 << 16
 #: What HCCL reads as no super_device_id, and above.
 _NO_SUPER_DEVICE = 0xFFFFFFFF
 #: The devices at the same places of two groups may share a network.
@@ -122,9 +122,7 @@ def is_regular(
         size > 0
         and (table.declared == _counts(table) or (is_new and not table.declared))
         and _has_usual_keys(table)
-        and (table.format == "group_list" or _has_usual_servers(table))
-        and (table.format != "group_list" or _has_usual_groups(table))
-        and (table.format != "1.2" or _has_regular_pods(table, size))
+        and _has_usual_entries(table, size)
         and _has_regular_addresses(table, size)
         and _is_usual(product, table.format)
         and not any(job_variables.problems(env, product))
@@ -165,8 +163,12 @@ def _has_usual_keys(table: RankTable) -> bool:
     return table.status == "completed" and not table.fields and table.columns.keys() == _KEYS_OF[table.format]
 
 
-def _has_usual_servers(table: RankTable) -> bool:
-    return all(server.host_ip is None and server.fields in _FIELDS for server in table.servers)
+def _has_usual_entries(table: RankTable, size: int) -> bool:
+    """Return whether servers, and groups or super pods, have nothing that a rule looks at."""
+    if table.format == "group_list":
+        return _has_usual_groups(table)
+    are_usual = all(server.host_ip is None and server.fields in _FIELDS for server in table.servers)
+    return are_usual and (table.format != "1.2" or _has_regular_pods(table, size))
 
 
 def _has_usual_groups(table: RankTable) -> bool:
@@ -205,8 +207,8 @@ def _count_on(texts: Sequence[str], size: int) -> bool:
         return False
     places = [one - first[0] for one in first]
     return (
-        [one % (1 << _SERVER_BITS) for one in first] == list(range(size))
-        and all(start % (1 << _SERVER_BITS) == 0 for start in starts)
+        [one % _AFTER_DEVICE for one in first] == list(range(size))
+        and all(start % _AFTER_DEVICE == 0 for start in starts)
         and first == sorted(first)
         and _is_even(starts)
         and max(starts) + max(places) < _NO_SUPER_DEVICE

@@ -81,7 +81,9 @@ def _overlay(server: Server, fuse: int, folder: str) -> int:
     mount("overlay", f"{folder}/over", "overlay", 0, f"lowerdir={folder}/served:{folder}/low")
     mount("t", f"{folder}/own", "tmpfs", 0, "mode=755")
     held = os.open(f"{folder}/over/davinci0", os.O_RDONLY)
-    os.close(os.dup(held))  # The kernel learns that no close is told: else this program could not end.
+    os.close(
+        os.dup(held)
+    )  # The server answers with ENOSYS: the kernel tells it of no other close, so that this program can end.
     return held
 
 
