@@ -84,7 +84,7 @@ def collect(comm: Any, seconds: float) -> Collected:
     all_sent = comm.Ibarrier()
     while not (has_ended := all_sent.Test()) and time.monotonic() < deadline:
         _receive(comm, found)
-    while _receive(comm, found):
+    while time.monotonic() < deadline and _receive(comm, found):
         pass
     return found._replace(is_complete=has_ended and _FLOODED not in found.texts.values())
 
