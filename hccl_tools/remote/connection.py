@@ -143,8 +143,8 @@ def serve(
         opening: Makes the connections.
         opened: Gets every connection that was made.
         selector: That of the connections.
-        counts: Whether a connection counts for the limit of ``MOST`` connections. One that does no longer
-            never does again.
+        counts: Whether a connection counts for the limit of ``MOST`` connections. One that no longer counts
+            never counts again.
         until: The end, as a time of ``time.monotonic``.
     """
     is_complete = False
@@ -158,8 +158,8 @@ def serve(
                 if one is None:
                     is_complete = True
                 else:
-                    for connections in (opened, left):
-                        connections.append(one)
+                    opened.append(one)
+                    left.append(one)
                     counted += filter(counts, [one])
         while left and left[-1].ended:
             left.pop()
